@@ -1,0 +1,1 @@
+"""Shared helpers without a public interface: validation, random streams, reductions, threads, array libraries."""
