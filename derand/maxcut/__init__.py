@@ -1,0 +1,1 @@
+"""Deterministic maximum cuts with a proved upper bound."""
