@@ -40,6 +40,7 @@ class Problem:
 
     ``starts["saddle"]`` has zero gradient and, when ``strict``, a negative Hessian eigenvalue; ``minimum`` is the known
     global minimum and ``minimizer`` a point that attains it; with ``benign`` every second-order stationary point does.
+    ``grad_lip`` and ``hess_lip`` are proven Lipschitz constants of gradient and Hessian on all of R^n, or None.
     ``tuned`` marks the half of the problems that solver constants may be tuned on.
     """
 
@@ -55,6 +56,7 @@ class Problem:
     strict: bool = True
     gtol: float = 1e-6
     curv_tol: float = 1e-3
+    grad_lip: float | None = None
     hess_lip: float | None = None
     tuned: bool = False
 

@@ -175,7 +175,17 @@ def hopfield() -> Problem:
     minimizer = np.zeros(24)
     minimizer[0] = size
     minimum = 0.5 * size**2 - float(np.log(np.cosh(beta * size))) / beta
-    return make("hopfield", objective, np.zeros(24), minimum=minimum, minimizer=minimizer, spread=0.2)
+    return make(
+        "hopfield",
+        objective,
+        np.zeros(24),
+        minimum=minimum,
+        minimizer=minimizer,
+        spread=0.2,
+        # The mean of the pattern products is the identity; |tanh''| <= 4/27^(1/2), and |pattern . v| <= 24^(1/2) |v|.
+        grad_lip=max(1.0, beta - 1.0),
+        hess_lip=beta**2 * (4.0 / np.sqrt(27.0)) * np.sqrt(24.0),
+    )
 
 
 def angle_synchronisation() -> Problem:
@@ -183,6 +193,15 @@ def angle_synchronisation() -> Problem:
     upper = np.triu(rng.random((60, 60)) < 0.2, 1) * (0.5 + rng.random((60, 60)))
     offset, flips = 2.0 * np.pi * rng.random(60), np.pi * (rng.random(60) < 0.5)
     couplings = (upper + upper.T) / 12.0
+    # The second derivative along v is sum_ij C_ij cos(.) (v_i - v_j)^2 / 2 and |v_i - v_j| <= 2^(1/2) |v|.
+    bound = float(np.linalg.eigvalsh(np.diag(couplings.sum(axis=1)) - couplings)[-1])
     return make(
-        "angle_synchronisation", Angles(couplings, offset), offset + flips, minimum=0.0, minimizer=offset, spread=2.0
+        "angle_synchronisation",
+        Angles(couplings, offset),
+        offset + flips,
+        minimum=0.0,
+        minimizer=offset,
+        spread=2.0,
+        grad_lip=bound,
+        hess_lip=np.sqrt(2.0) * bound,
     )

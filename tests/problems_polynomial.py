@@ -189,4 +189,7 @@ def cubic_model() -> Problem:
     minimizer = -Q @ (c / (eigenvalues + sigma * radius))
     saddle = polish(objective, -Q @ (c / eigenvalues))
     minimum = float(objective.value_and_grad(minimizer)[0])
-    return make("cubic_model", objective, saddle, minimum=minimum, minimizer=minimizer, spread=0.1)
+    # |x| I + x x'/|x|, the Hessian of |x|^3/3, has Lipschitz constant 2.
+    return make(
+        "cubic_model", objective, saddle, minimum=minimum, minimizer=minimizer, spread=0.1, hess_lip=2.0 * sigma
+    )

@@ -14,6 +14,7 @@ from tests.problems_base import Objective, polish
 from tests.problems_wells import Octopus, cosine_well, quartic_well
 
 _STEP = 1e-40
+_PROBLEMS = {name: make_problem(name) for name in PROBLEM_NAMES}
 
 
 def _points(problem):
@@ -24,7 +25,7 @@ def _points(problem):
 
 @pytest.mark.parametrize("name", PROBLEM_NAMES)
 def test_gradient_is_complex_step_of_value(name):
-    problem = make_problem(name)
+    problem = _PROBLEMS[name]
     directions = np.random.default_rng(0).standard_normal((3, problem.n))
     for x, v in zip(_points(problem), directions, strict=True):
         value, gradient = problem.fun(x)
@@ -37,7 +38,7 @@ def test_gradient_is_complex_step_of_value(name):
 
 @pytest.mark.parametrize("name", PROBLEM_NAMES)
 def test_product_is_complex_step_of_gradient(name):
-    problem = make_problem(name)
+    problem = _PROBLEMS[name]
     directions = np.random.default_rng(1).standard_normal((3, problem.n))
     for x, v in zip(_points(problem), directions, strict=True):
         product = problem.hessp(x, v)
@@ -49,7 +50,7 @@ def test_product_is_complex_step_of_gradient(name):
 @pytest.mark.parametrize("name", PROBLEM_NAMES)
 def test_real_differences_agree(name):
     """Guards against a complex branch that differs from the real one."""
-    problem = make_problem(name)
+    problem = _PROBLEMS[name]
     x = problem.starts["random"]
     v = np.random.default_rng(2).standard_normal(problem.n)
     v /= np.linalg.norm(v)
@@ -64,7 +65,7 @@ def test_real_differences_agree(name):
 @pytest.mark.parametrize("name", PROBLEM_NAMES)
 def test_dense_hessian_is_symmetric_and_complete(name):
     """The raw products already form a symmetric matrix; symmetrising must not hide a wrong one."""
-    problem = make_problem(name)
+    problem = _PROBLEMS[name]
     x = problem.starts["near_saddle"]
     hessian = problem.hess(x)
     columns = np.random.default_rng(3).choice(problem.n, size=min(problem.n, 8), replace=False)
@@ -78,7 +79,7 @@ def test_dense_hessian_is_symmetric_and_complete(name):
 
 @pytest.mark.parametrize("name", PROBLEM_NAMES)
 def test_saddle_is_stationary_and_strict(name):
-    problem = make_problem(name)
+    problem = _PROBLEMS[name]
     saddle = problem.starts["saddle"]
     lowest = np.linalg.eigvalsh(problem.hess(saddle))[0]
     assert np.linalg.norm(problem.fun(saddle)[1]) <= 1e-12
@@ -86,9 +87,9 @@ def test_saddle_is_stationary_and_strict(name):
     assert np.linalg.norm(problem.starts["near_saddle"] - saddle) < 2e-3 * np.sqrt(problem.n) + 1e-3
 
 
-@pytest.mark.parametrize("name", [n for n in PROBLEM_NAMES if make_problem(n).minimizer is not None])
+@pytest.mark.parametrize("name", [n for n in PROBLEM_NAMES if _PROBLEMS[n].minimizer is not None])
 def test_minimizer_attains_the_minimum(name):
-    problem = make_problem(name)
+    problem = _PROBLEMS[name]
     value, gradient = problem.fun(problem.minimizer)
     eigenvalues = np.linalg.eigvalsh(problem.hess(problem.minimizer))
     assert value == pytest.approx(problem.minimum, abs=1e-12 * (1.0 + abs(problem.minimum)))
@@ -96,10 +97,10 @@ def test_minimizer_attains_the_minimum(name):
     assert eigenvalues[0] >= -1e-12 * eigenvalues[-1]
 
 
-@pytest.mark.parametrize("name", [n for n in PROBLEM_NAMES if make_problem(n).minimum is not None])
+@pytest.mark.parametrize("name", [n for n in PROBLEM_NAMES if _PROBLEMS[n].minimum is not None])
 def test_descent_never_passes_the_minimum(name):
     """Brute force: no descent from a handful of starts gets below the value that is called the minimum."""
-    problem = make_problem(name)
+    problem = _PROBLEMS[name]
     rng = np.random.default_rng(4)
     starts = [problem.starts["random"], problem.starts["near_saddle"], *rng.standard_normal((3, problem.n))]
     values = [
@@ -108,15 +109,30 @@ def test_descent_never_passes_the_minimum(name):
     assert min(values) >= problem.minimum - 1e-10 * (1.0 + abs(problem.minimum))
 
 
-@pytest.mark.parametrize("name", [n for n in PROBLEM_NAMES if make_problem(n).benign])
+@pytest.mark.parametrize("name", [n for n in PROBLEM_NAMES if _PROBLEMS[n].benign])
 def test_benign_problems_descend_to_the_minimum(name):
-    problem = make_problem(name)
+    problem = _PROBLEMS[name]
     result = optimize.minimize(problem.fun, problem.starts["random"], jac=True, method="BFGS", options={"gtol": 1e-7})
     assert result.fun == pytest.approx(problem.minimum, abs=1e-6)
 
 
+@pytest.mark.parametrize("name", [n for n in PROBLEM_NAMES if _PROBLEMS[n].hess_lip is not None])
+def test_lipschitz_constants_hold(name):
+    """On random pairs, near and far."""
+    problem = _PROBLEMS[name]
+    rng = np.random.default_rng(5)
+    for scale in (1e-2, 0.3, 3.0):
+        for centre in (problem.starts["saddle"], problem.starts["random"]):
+            x = centre + scale * rng.standard_normal(problem.n)
+            y = centre + scale * rng.standard_normal(problem.n)
+            first, second = problem.hess(x), problem.hess(y)
+            assert np.linalg.norm(first - second, 2) <= problem.hess_lip * np.linalg.norm(x - y)
+            if problem.grad_lip is not None:
+                assert np.linalg.norm(first, 2) <= problem.grad_lip * (1.0 + 1e-12)
+
+
 def test_halves_are_equal_in_number_and_spread_over_sizes():
-    problems = [make_problem(name) for name in PROBLEM_NAMES]
+    problems = list(_PROBLEMS.values())
     for half in (True, False):
         sizes = [p.n for p in problems if p.tuned is half]
         assert len(sizes) == 15
@@ -128,7 +144,7 @@ def test_halves_are_equal_in_number_and_spread_over_sizes():
 
 @pytest.mark.parametrize("name", PROBLEM_NAMES)
 def test_same_name_same_numbers(name):
-    first, second = make_problem(name), make_problem(name)
+    first, second = _PROBLEMS[name], make_problem(name)
     for start, x in first.starts.items():
         np.testing.assert_array_equal(x, second.starts[start])
         assert first.fun(x)[0] == second.fun(x)[0]
