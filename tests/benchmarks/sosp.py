@@ -1,6 +1,7 @@
 """Certified second-order stationary points against the solvers that people use, in one run.
 
     python -m tests.benchmarks.sosp [--half tuned|held-out|all] [--methods NAME ...] [--json FILE] [--instances]
+                                    [--reuse FILE]
 
 All methods see the same problems, starts and stopping rule (see sosp_methods.py); a run counts as reached when a dense
 eigensolver confirms lambda_min >= -curv_tol at a point with ||g||_2 <= gtol.  Ratios are geometric means over the
@@ -11,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import os
 import sys
 from collections.abc import Sequence
@@ -42,6 +44,12 @@ def run_all(names: Sequence[str], methods: Sequence[str]) -> list[Run]:
     return runs
 
 
+def reused(file: Path, names: Sequence[str], methods: Sequence[str]) -> list[Run]:
+    """Return the runs of other methods from an earlier --json file, without their processor times."""
+    runs = [Run(**{**fields, "cpu": math.nan}) for fields in json.loads(file.read_text())]
+    return [run for run in runs if run.problem in names and run.method not in methods]
+
+
 def report(runs: Sequence[Run], *, instances: bool) -> list[str]:
     """Return the tables, the two halves apart."""
     lines = []
@@ -71,10 +79,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--problems", nargs="+", choices=PROBLEM_NAMES, default=PROBLEM_NAMES)
     parser.add_argument("--json", type=Path, help="write every run to this file")
     parser.add_argument("--instances", action="store_true", help="also list every instance beside its best peer")
+    parser.add_argument("--reuse", type=Path, help="take the calls of all other methods from an earlier --json file")
     options = parser.parse_args(arguments)
     names = [n for n in options.problems if options.half == "all" or make_problem(n).tuned is (options.half == "tuned")]
     run_all(["six_hump_camel"], options.methods)  # imports and first calls must not be charged to an instance
     runs = run_all(names, options.methods)
+    if options.reuse is not None:
+        runs += reused(options.reuse, names, options.methods)
     if options.json is not None:
         options.json.write_text(json.dumps([run.as_dict() for run in runs], indent=1) + "\n")
     print("\n".join(report(runs, instances=options.instances)))

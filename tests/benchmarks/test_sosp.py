@@ -107,3 +107,14 @@ def test_command_prints_tables_and_writes_every_run(tmp_path, capsys):
     assert "tuned half: 1 problems" in printed
     assert "held-out" not in printed
     assert file.read_text().count('"himmelblau"') == 3
+
+
+def test_reused_runs_keep_calls_and_lose_times(tmp_path, capsys):
+    file = tmp_path / "runs.json"
+    sosp.main(["--methods", "BFGS", "CG", "--problems", "hopfield", "--json", str(file)])
+    capsys.readouterr()
+    runs = sosp.reused(file, ["hopfield"], ["CG"])
+    assert {run.method for run in runs} == {"BFGS"}
+    assert len(runs) == 3
+    assert all(np.isnan(run.cpu) and run.calls > 0 for run in runs)
+    assert sosp.reused(file, ["himmelblau"], []) == []
