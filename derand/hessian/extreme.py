@@ -1,0 +1,257 @@
+"""A few extreme eigenpairs of a symmetric matrix, with intervals that hold them."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from derand._utils.rng import RNGLike, check_rng
+from derand._utils.validation import FloatArray, check_int, check_option, check_scalar
+from derand.exceptions import BudgetExceededError, NonConvergenceWarning
+from derand.hessian.deflation import BoolArray, Deflation, enclosures, search
+from derand.hessian.symmetric import SymmetricMatrix, as_symmetric, materialise, rounding_bound
+
+__all__ = ["Eigenpairs", "extreme_eigenpairs"]
+
+_DENSE_EXPLICIT = 1000  # up to this order LAPACK on a given array is quicker than a certified search
+_DENSE_OPERATOR = 150  # a certified search rarely takes fewer products than this
+
+
+@dataclass(frozen=True)
+class Eigenpairs:
+    """Extreme eigenvalues in ascending order, each with its proof.
+
+    Parameters
+    ----------
+    values : ndarray of shape (k,)
+        Rayleigh quotients of the vectors.
+    vectors : ndarray of shape (n, k)
+        Orthonormal columns.
+    residuals : ndarray of shape (k,)
+        ||A v - theta v||, recomputed, plus rounding and the error of products: some eigenvalue lies within it of theta.
+    lower, upper : ndarray of shape (k,)
+        The eigenvalue of that rank (the i-th smallest at the low end, the i-th largest at the high end) lies between
+        them with probability `confidence` for all k together.  Multiplicities count.
+    confidence : float
+        1.0 when the whole spectrum was computed.
+    is_converged : bool
+        Whether every residual reached the tolerance and completeness was proved.
+    n_products : int
+        Matrix-vector products spent.
+    method : str
+        ``"dense"`` or ``"lanczos"``.
+    """
+
+    values: FloatArray
+    vectors: FloatArray
+    residuals: FloatArray
+    lower: FloatArray
+    upper: FloatArray
+    confidence: float
+    is_converged: bool
+    n_products: int
+    method: str
+
+
+def extreme_eigenpairs(
+    A: Any,
+    k: int = 6,
+    which: str = "SA",
+    *,
+    tol: float = 1e-8,
+    confidence: float = 1.0 - 1e-6,
+    max_products: int | None = None,
+    method: str = "auto",
+    rng: RNGLike = None,
+) -> Eigenpairs:
+    r"""Return k extreme eigenpairs of a symmetric matrix, and intervals that hold these eigenvalues.
+
+    Lanczos runs with full reorthogonalisation from random starts in the complement of the vectors found, until a run
+    proves by the a-posteriori bound of `min_eigenvalue` that the complement holds nothing more extreme.  Repeated
+    eigenvalues are therefore found with their multiplicity, where a single Krylov space (and any method with one
+    start vector) sees one copy.
+
+    What is proved: with probability `confidence` over the random starts, each of the k eigenvalues lies in
+    [lower, upper].  What isn't: that a vector belongs to a single eigenvalue, when eigenvalues are closer than
+    `residuals`.
+
+    Parameters
+    ----------
+    A : ndarray, sparse array or LinearOperator of shape (n, n)
+        Real symmetric matrix.  An operator with an attribute ``error_bound`` (`HessianOperator`) has it taken into
+        account.
+    k : int, default 6
+        How many, at most n.
+    which : {"SA", "LA", "LM", "BE"}, default "SA"
+        Smallest; largest; largest in absolute value; or k / 2 from each end, one more from the high end for odd k.
+    tol : float in (0, 1), default 1e-8
+        Residuals, and the proof of completeness, relative to the largest absolute eigenvalue.
+    confidence : float in (0, 1), default 1 - 1e-6
+        Probability with which `lower` and `upper` hold.
+    max_products : int, optional
+        Most products.  Default: 10 n + 100 k.
+    method : {"auto", "dense", "lanczos"}, default "auto"
+        ``"dense"`` decomposes the whole matrix (n products of an operator), ``"auto"`` does so for arrays with n <=
+        1000, for operators with n <= 150, and when k > n / 4.
+    rng : int, Generator or None
+        Source of the starts.
+
+    Returns
+    -------
+    Eigenpairs
+        Values, vectors, residuals and intervals.
+
+    Raises
+    ------
+    InputError
+        If A isn't square, symmetric and finite, a product isn't finite, or a parameter lies outside its range.
+    InputTypeError
+        If A or a parameter has the wrong type.
+
+    BudgetExceededError
+        If `max_products` ran out before k vectors were found; ``partial`` holds the values so far.
+
+    Warns
+    -----
+    NonConvergenceWarning
+        If `max_products` ran out; residuals and intervals hold all the same, but are wider than `tol`.
+
+    Notes
+    -----
+    m products cost O(m^2 n) operations and O(m n) memory, with m the steps of the longest run; typically two runs,
+    and one more for each further copy of a repeated eigenvalue.  Deterministic for a given `rng` and number of BLAS
+    threads.
+
+    References
+    ----------
+    B. N. Parlett, The Symmetric Eigenvalue Problem, SIAM 1998, chapters 11 and 13.
+    J. L. M. van Dorsselaer, M. E. Hochstenbach, H. A. van der Vorst, SIAM J. Matrix Anal. Appl. 22 (2001) 837-852.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> found = extreme_eigenpairs(np.diag([3.0, 1.0, 1.0, 2.0, 5.0]), k=3)
+    >>> found.values
+    array([1., 1., 2.])
+    """
+    matrix = as_symmetric(A)
+    k = check_int(k, "k", low=1, high=matrix.n)
+    which = check_option(which, "which", ("SA", "LA", "LM", "BE"))
+    method = check_option(method, "method", ("auto", "dense", "lanczos"))
+    tol = check_scalar(tol, "tol", low=0.0, high=1.0, low_open=True, high_open=True)
+    confidence = check_scalar(confidence, "confidence", low=0.0, high=1.0, low_open=True, high_open=True)
+    limit = 10 * matrix.n + 100 * k if max_products is None else check_int(max_products, "max_products", low=1)
+    generator = check_rng(rng)
+    if _is_dense(matrix, method, k, limit):
+        return _dense(matrix, k, which)
+    found = search(
+        matrix, _Extreme(k, which), tol=tol, delta=1.0 - confidence, max_products=max(limit - k, 1), rng=generator
+    )
+    return _collect(found, k, which, tol, confidence)
+
+
+def _is_dense(matrix: SymmetricMatrix, method: str, k: int, limit: int) -> bool:
+    """Return whether the whole spectrum is to be computed."""
+    if method != "auto":
+        return method == "dense"
+    small = matrix.n <= (_DENSE_EXPLICIT if matrix.is_explicit else _DENSE_OPERATOR) or 4 * k > matrix.n
+    return small and (matrix.is_explicit or matrix.n <= limit)
+
+
+def _select(values: FloatArray, k: int, which: str) -> BoolArray:
+    """Return a mask of the k wanted among ascending values (all, when there are fewer)."""
+    mask = np.zeros(len(values), dtype=bool)
+    if which == "LM":
+        mask[np.argsort(-np.abs(values), kind="stable")[:k]] = True
+        return mask
+    low = {"SA": k, "LA": 0, "BE": k // 2}[which]
+    mask[:low] = True
+    mask[max(len(values) - (k - low), 0) :] |= k > low
+    return mask
+
+
+@dataclass(frozen=True)
+class _Extreme:
+    """Target of a search for the k extreme eigenvalues."""
+
+    k: int
+    which: str
+
+    def wanted(self, locked: FloatArray, ritz: FloatArray, margin: float) -> BoolArray:
+        """Return which Ritz values are among the k most extreme of all; one that ties with a locked one isn't."""
+        middle = 0.5 * (float(np.min(ritz)) + float(np.max(ritz)))
+        if self.which == "SA":
+            favoured = locked - margin
+        elif self.which == "LA":
+            favoured = locked + margin
+        elif self.which == "LM":
+            favoured = locked + margin * np.where(locked < 0.0, -1.0, 1.0)
+        else:
+            favoured = locked + margin * np.where(locked < middle, -1.0, 1.0)
+        everything = np.concatenate([favoured, ritz])
+        order = np.argsort(everything, kind="stable")
+        mask = np.zeros(len(everything), dtype=bool)
+        mask[order] = _select(everything[order], self.k, self.which)
+        return mask[len(locked) :]
+
+    def is_complete(self, locked: FloatArray, low: float, high: float, margin: float) -> bool:
+        """Return whether k locked values are more extreme than everything in [low, high], up to the margin."""
+        if len(locked) < self.k:
+            return False
+        chosen = locked[_select(locked, self.k, self.which)]
+        if self.which == "LM":
+            return bool(max(abs(low), abs(high)) <= np.min(np.abs(chosen)) + margin)
+        n_low = {"SA": self.k, "LA": 0, "BE": self.k // 2}[self.which]
+        low_done = n_low == 0 or low >= chosen[n_low - 1] - margin
+        high_done = n_low == self.k or high <= chosen[n_low] + margin
+        return bool(low_done and high_done)
+
+
+def _dense(matrix: SymmetricMatrix, k: int, which: str) -> Eigenpairs:
+    """Return the pairs from the whole spectrum."""
+    array = materialise(matrix)
+    values, vectors = np.linalg.eigh(array)
+    error = rounding_bound(matrix.n, float(np.max(np.abs(values)))) + np.sqrt(matrix.n) * matrix.error_bound
+    chosen = _select(values, k, which)
+    values, vectors = values[chosen], vectors[:, chosen]
+    residuals = np.sqrt(np.sum((array @ vectors - vectors * values) ** 2, axis=0)) + error
+    n_products = 0 if matrix.is_explicit else matrix.n
+    return Eigenpairs(values, vectors, residuals, values - error, values + error, 1.0, True, n_products, "dense")
+
+
+def _collect(found: Deflation, k: int, which: str, tol: float, confidence: float) -> Eigenpairs:
+    """Return the wanted ones of the vectors found, with their intervals."""
+    values = found.values
+    if len(values) < k:
+        raise BudgetExceededError(
+            f"max_products gave {len(values)} of {k} eigenpairs after {found.n_products} products", partial=values
+        )
+    product_error = found.matrix.error_bound
+    bottom_lower, bottom_upper, top_lower, top_upper = enclosures(found, product_error)
+    chosen = np.flatnonzero(_select(values, k, which))
+    # The rank of a selected value counts from its own end of the spectrum.
+    n_low = {"SA": k, "LA": 0, "BE": k // 2, "LM": int(np.sum(values[chosen] < 0.0))}[which]
+    is_low = np.arange(k) < n_low
+    residuals = found.residual_norms()[chosen]
+    error = product_error + rounding_bound(found.matrix.n, found.scale)
+    is_converged = found.is_complete and bool(np.all(residuals <= 2.0 * (tol * found.scale + error)))
+    if not is_converged:
+        warnings.warn(
+            f"max_products ran out after {found.n_products} products: the intervals hold but are wider than tol",
+            NonConvergenceWarning,
+            stacklevel=3,
+        )
+    return Eigenpairs(
+        values=values[chosen],
+        vectors=found.vectors[chosen].T.copy(),
+        residuals=residuals + error,
+        lower=np.where(is_low, bottom_lower[chosen], top_lower[chosen]),
+        upper=np.where(is_low, bottom_upper[chosen], top_upper[chosen]),
+        confidence=confidence,
+        is_converged=is_converged,
+        n_products=found.n_products,
+        method="lanczos",
+    )
