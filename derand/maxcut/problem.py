@@ -192,11 +192,10 @@ class MaxCutProblem:
     @cached_property
     def degree(self) -> FloatArray:
         """Weighted degrees, shape (n,)."""
-        degree: FloatArray = np.bincount(self.heads, self.weights, self.n) + np.bincount(
-            self.tails, self.weights, self.n
-        )
-        # Without edges bincount ignores its weights and counts in integers.
-        return degree.astype(np.float64)
+        degree = np.zeros(self.n)
+        for ends in (self.heads, self.tails):
+            degree += np.bincount(ends, self.weights, self.n)
+        return degree
 
     @cached_property
     def n_neighbors(self) -> IndexArray:
