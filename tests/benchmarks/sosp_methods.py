@@ -219,7 +219,7 @@ def run_derand(problem: Problem, start: str, method: str) -> Run:
         )
     cpu = time.process_time() - begin
     calls = oracle.n_gradients + oracle.n_products
-    proof = 0 if result.certificate is None else int(result.certificate.n_products)
+    proof = 0 if result.certificate is None else int(result.certificate.n_calls)
     note = "" if result.success else f"{result.status}"
     return judge(
         problem,
