@@ -16,7 +16,9 @@ from derand.hessian.lanczos import LanczosProcess
 from derand.hessian.min_eigenvalue import _lower_bound, _slack, _start_component_quantile
 from derand.hessian.symmetric import SymmetricMatrix, rounding_bound
 
-__all__ = ["Deflation", "Target", "enclosures", "search"]
+__all__ = ["Deflation", "Target", "enclosures", "search", "search_budget"]
+
+_DENSE_FALLBACK = 3000  # up to this order a search that doesn't end is given up for the whole spectrum
 
 BoolArray = np.ndarray[tuple[int, ...], np.dtype[np.bool_]]
 
@@ -165,6 +167,30 @@ def search(
     if len(found.vectors) == n:
         found.low, found.high, found.is_complete = math.inf, -math.inf, True
     return found
+
+
+def search_budget(n: int, limit: int) -> tuple[int, bool]:
+    """Return how many products a search may spend, and whether the whole spectrum is computed when it doesn't end.
+
+    After n products without an end, the n columns cost no more than was spent: at most twice the cheaper of the two
+    ways.
+
+    Parameters
+    ----------
+    n : int
+        Order of the matrix.
+    limit : int
+        Most products of both together.
+
+    Returns
+    -------
+    budget : int
+        Products for the search.
+    has_fallback : bool
+        Whether `limit` leaves n products for the columns, and n is at most 3000.
+    """
+    has_fallback = n <= _DENSE_FALLBACK and limit >= 3 * n
+    return (n, True) if has_fallback else (limit, False)
 
 
 def enclosures(found: Deflation, product_error: float) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:

@@ -11,7 +11,7 @@ import numpy as np
 from derand._utils.rng import RNGLike, check_rng
 from derand._utils.validation import FloatArray, check_int, check_option, check_scalar
 from derand.exceptions import BudgetExceededError, NonConvergenceWarning
-from derand.hessian.deflation import BoolArray, Deflation, enclosures, search
+from derand.hessian.deflation import BoolArray, Deflation, enclosures, search, search_budget
 from derand.hessian.symmetric import SymmetricMatrix, as_symmetric, materialise, rounding_bound
 
 __all__ = ["Eigenpairs", "extreme_eigenpairs"]
@@ -94,8 +94,9 @@ def extreme_eigenpairs(
     max_products : int, optional
         Most products.  Default: 10 n + 100 k.
     method : {"auto", "dense", "lanczos"}, default "auto"
-        ``"dense"`` decomposes the whole matrix (n products of an operator), ``"auto"`` does so for arrays with n <=
-        1000, for operators with n <= 150, and when k > n / 4.
+        ``"dense"`` decomposes the whole matrix (n products of an operator).  ``"auto"`` does so for arrays with
+        n <= 1000, for operators with n <= 150, when k > n / 4, and, for n <= 3000, when the search doesn't end within
+        n products.
     rng : int, Generator or None
         Source of the starts.
 
@@ -146,10 +147,12 @@ def extreme_eigenpairs(
     limit = 10 * matrix.n + 100 * k if max_products is None else check_int(max_products, "max_products", low=1)
     generator = check_rng(rng)
     if _is_dense(matrix, method, k, limit):
-        return _dense(matrix, k, which)
-    found = search(
-        matrix, _Extreme(k, which), tol=tol, delta=1.0 - confidence, max_products=max(limit - k, 1), rng=generator
-    )
+        return _dense(matrix, k, which, 0)
+    budget, has_fallback = search_budget(matrix.n, limit) if method == "auto" else (limit, False)
+    budget = max(budget - k, 1)
+    found = search(matrix, _Extreme(k, which), tol=tol, delta=1.0 - confidence, max_products=budget, rng=generator)
+    if has_fallback and not found.is_complete:
+        return _dense(matrix, k, which, found.n_products)
     return _collect(found, k, which, tol, confidence)
 
 
@@ -210,7 +213,7 @@ class _Extreme:
         return bool(low_done and high_done)
 
 
-def _dense(matrix: SymmetricMatrix, k: int, which: str) -> Eigenpairs:
+def _dense(matrix: SymmetricMatrix, k: int, which: str, n_products: int) -> Eigenpairs:
     """Return the pairs from the whole spectrum."""
     array = materialise(matrix)
     values, vectors = np.linalg.eigh(array)
@@ -218,7 +221,7 @@ def _dense(matrix: SymmetricMatrix, k: int, which: str) -> Eigenpairs:
     chosen = _select(values, k, which)
     values, vectors = values[chosen], vectors[:, chosen]
     residuals = np.sqrt(np.sum((array @ vectors - vectors * values) ** 2, axis=0)) + error
-    n_products = 0 if matrix.is_explicit else matrix.n
+    n_products += 0 if matrix.is_explicit else matrix.n
     return Eigenpairs(values, vectors, residuals, values - error, values + error, 1.0, True, n_products, "dense")
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from derand.hessian.deflation import Deflation, enclosures, search
+from derand.hessian.deflation import Deflation, enclosures, search, search_budget
 from derand.hessian.symmetric import as_symmetric
 from tests.hessian.spectra import reflected
 
@@ -81,8 +81,9 @@ def _enclosure_failures(n_trials, seed):
         spectrum = np.linalg.eigvalsh(rest @ A @ rest.T)
         found.low, found.high, found.scale = spectrum[0], spectrum[-1], np.max(np.abs(w))
         bottom_lower, bottom_upper, top_lower, top_upper = enclosures(found, 0.0)
-        failures += bool(np.any(bottom_lower > w[:count]) or np.any(bottom_upper < w[:count]))
-        failures += bool(np.any(top_lower > w[n - count :]) or np.any(top_upper < w[n - count :]))
+        known = 20 * np.finfo(float).eps * found.scale  # A has the spectrum w up to the rounding of Q diag(w) Q'
+        failures += bool(np.any(bottom_lower > w[:count] + known) or np.any(bottom_upper < w[:count] - known))
+        failures += bool(np.any(top_lower > w[n - count :] + known) or np.any(top_upper < w[n - count :] - known))
     return failures
 
 
@@ -109,3 +110,9 @@ def test_enclosure_is_quadratic_in_the_residual_when_there_is_a_gap():
 def test_nothing_found_has_empty_enclosures():
     matrix = as_symmetric(np.eye(2))
     assert [len(part) for part in enclosures(Deflation(matrix, np.empty((0, 2)), np.empty((0, 2))), 0.0)] == [0] * 4
+
+
+def test_search_budget():
+    assert search_budget(100, 1000) == (100, True)
+    assert search_budget(100, 299) == (299, False)
+    assert search_budget(10**5, 10**7) == (10**7, False)
