@@ -12,7 +12,9 @@ from derand.gaussian.hermite import (
     hermite_expansion,
     hermite_polynomials,
 )
+from derand.gaussian.qmc import monte_carlo_normal, sobol_normal
 from derand.gaussian.quadrature import gauss_hermite, tensor_gauss_hermite
+from derand.gaussian.special import normal_cdf, normal_pdf
 
 __all__ = [
     "HermiteExpansion",
@@ -24,5 +26,9 @@ __all__ = [
     "hermite_coefficients",
     "hermite_expansion",
     "hermite_polynomials",
+    "monte_carlo_normal",
+    "normal_cdf",
+    "normal_pdf",
+    "sobol_normal",
     "tensor_gauss_hermite",
 ]

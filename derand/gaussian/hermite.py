@@ -261,7 +261,7 @@ def _values(f: Callable[[FloatArray], Any], z: FloatArray) -> FloatArray:
 
 
 def _refuse_fast_growth(f: Callable[[FloatArray], Any]) -> None:
-    """Raise if f^2 times the normal density doesn't decay towards the cutoff, so that E f^2 is infinite or out of reach."""
+    """Raise if f^2 times the normal density doesn't decay by the cutoff: E f^2 is then infinite or out of reach."""
     z = np.concatenate([np.linspace(0.0, _CUTOFF, 161), np.linspace(0.0, -_CUTOFF, 161)])
     with np.errstate(over="ignore"):
         values = np.abs(_values(f, z)).reshape(2, -1)
@@ -270,8 +270,8 @@ def _refuse_fast_growth(f: Callable[[FloatArray], Any]) -> None:
     peak, ends = float(np.max(log_square)), float(np.max(log_square[:, -8:]))
     if ends > -math.inf and ends > peak - _DECAY:
         raise InputError(
-            f"f grows too fast for a Hermite expansion: f(z)^2 times the normal density is still exp({ends - peak:.0f}) "
-            f"of its largest value at |z|={_CUTOFF:g}, so the second moment is infinite or out of reach"
+            "f grows too fast for a Hermite expansion: f(z)^2 times the normal density is still "
+            f"exp({ends - peak:.0f}) of its peak at |z|={_CUTOFF:g}, so the second moment is infinite or out of reach"
         )
 
 
