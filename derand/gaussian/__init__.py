@@ -15,14 +15,17 @@ from derand.gaussian.hermite import (
 from derand.gaussian.qmc import monte_carlo_normal, sobol_normal
 from derand.gaussian.quadrature import gauss_hermite, tensor_gauss_hermite
 from derand.gaussian.special import normal_cdf, normal_pdf
+from derand.gaussian.stein import IdentityResidual, heat_equation_residual, stein_residual, weight_gradient_residual
 
 __all__ = [
     "HermiteExpansion",
+    "IdentityResidual",
     "SignProductDerivatives",
     "bivariate_normal_cdf",
     "expected_sign_product",
     "expected_sign_product_derivatives",
     "gauss_hermite",
+    "heat_equation_residual",
     "hermite_coefficients",
     "hermite_expansion",
     "hermite_polynomials",
@@ -30,5 +33,7 @@ __all__ = [
     "normal_cdf",
     "normal_pdf",
     "sobol_normal",
+    "stein_residual",
     "tensor_gauss_hermite",
+    "weight_gradient_residual",
 ]
