@@ -1,8 +1,9 @@
 """Hessians and other symmetric matrices: products, extreme eigenvalues with bounds, spectra, derivative checks."""
 
 from derand.hessian.density import CumulativeEstimate, Estimate, GaussRule, SpectralDensity, spectral_density
-from derand.hessian.derivative_check import GradientCheck, HessianCheck, check_gradient, check_hessian
-from derand.hessian.extreme import Eigenpairs, extreme_eigenpairs
+from derand.hessian.derivative_check import DerivativeCheck, GradientCheck, HessianCheck, check_gradient, check_hessian
+from derand.hessian.eigenpairs import Eigenpairs
+from derand.hessian.extreme import extreme_eigenpairs
 from derand.hessian.inertia import Inertia, InertiaEstimate, estimate_inertia, inertia
 from derand.hessian.lanczos import LanczosProcess
 from derand.hessian.min_eigenvalue import MinEigenvalue, min_eigenvalue
@@ -12,6 +13,7 @@ from derand.hessian.outliers import BulkEdges, Outliers, estimate_bulk_edges, ou
 __all__ = [
     "BulkEdges",
     "CumulativeEstimate",
+    "DerivativeCheck",
     "Eigenpairs",
     "Estimate",
     "GaussRule",

@@ -36,21 +36,17 @@ class Estimate:
 
 
 @dataclass(frozen=True)
-class CumulativeEstimate:
+class CumulativeEstimate(Estimate):
     """Estimate of the share of eigenvalues <= x.
 
     Parameters
     ----------
-    value, standard_error : float or ndarray
-        Mean over the random vectors, and its standard error.
     lower, upper : float or ndarray
         Means of the bounds that the quadrature allows for each vector (Chebyshev, Markov, Stieltjes): the share that
         the same vectors would give with all n Lanczos steps lies between them.  The random choice of vectors comes on
-        top.
+        top, as in `standard_error`.
     """
 
-    value: Any
-    standard_error: Any
     lower: Any
     upper: Any
 

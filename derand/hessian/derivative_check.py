@@ -14,106 +14,89 @@ from derand.exceptions import DerivativeError
 from derand.hessian.derivative_probe import DerivativeProbe, Findings
 from derand.hessian.operator import HessianOperator
 
-__all__ = ["GradientCheck", "HessianCheck", "check_gradient", "check_hessian"]
+__all__ = ["DerivativeCheck", "GradientCheck", "HessianCheck", "check_gradient", "check_hessian"]
 
 _MAX_NAMED = 10  # a gradient that is wrong in more coordinates than this is reported with the first ones
 
 
 @dataclass(frozen=True)
-class GradientCheck:
-    """What `check_gradient` found.
+class DerivativeCheck:
+    """What a check of derivatives found.
 
     Parameters
     ----------
     is_consistent : bool
-        Whether no coordinate contradicts the function values.
+        Whether nothing contradicts the derivatives.
+    kinks : tuple of int
+        Coordinates along which the one-sided derivatives differ (a partial derivative between the two is consistent),
+        or rows in which the gradient jumps.
+    undetermined : tuple of int
+        Coordinates, or rows, whose differences are too inaccurate to confirm the derivative to `rtol`.
+    largest_error : float
+        Largest disagreement found wrong, relative to the larger of the two numbers compared.
+    n_evaluations : int
+        Calls of `fun`.
+    message : str
+        One sentence.
+    """
+
+    is_consistent: bool
+    kinks: tuple[int, ...]
+    undetermined: tuple[int, ...]
+    largest_error: float
+    n_evaluations: int
+    message: str
+
+    def raise_if_wrong(self) -> None:
+        """Raise when the check failed.
+
+        Raises
+        ------
+        DerivativeError
+            With `message`, if `is_consistent` is False; ``partial`` is this object.
+        """
+        if not self.is_consistent:
+            raise DerivativeError(self.message, partial=self)
+
+
+@dataclass(frozen=True)
+class GradientCheck(DerivativeCheck):
+    """What `check_gradient` found; see `DerivativeCheck` for the other fields.
+
+    Parameters
+    ----------
     wrong : tuple of int
         Wrong coordinates, ascending; the first ten when n is above `max_coordinates`.
     wrong_block : tuple of (int, int) or None
         Smallest range ``start, stop`` that holds all coordinates in `wrong`.
-    kinks : tuple of int
-        Coordinates along which the one-sided derivatives differ.  A partial derivative between the two counts as
-        consistent.
-    undetermined : tuple of int
-        Coordinates whose differences are too inaccurate to confirm the partial derivative to `rtol`.
     slope : float
         Exponent of the remainder f(x + t d) - f(x) - t g'd along a random d: 2 when all is well, 1 for a wrong
         gradient, infinite for a function that is linear to rounding.
-    largest_error : float
-        Largest disagreement, relative to the larger of the two derivatives.
-    n_evaluations : int
-        Calls of `fun`.
-    message : str
-        One sentence.
     """
 
-    is_consistent: bool
     wrong: tuple[int, ...]
     wrong_block: tuple[int, int] | None
-    kinks: tuple[int, ...]
-    undetermined: tuple[int, ...]
     slope: float
-    largest_error: float
-    n_evaluations: int
-    message: str
-
-    def raise_if_wrong(self) -> None:
-        """Raise when the check failed.
-
-        Raises
-        ------
-        DerivativeError
-            With `message`, if `is_consistent` is False; ``partial`` is this object.
-        """
-        _raise_if_wrong(self)
 
 
 @dataclass(frozen=True)
-class HessianCheck:
-    """What `check_hessian` found.
+class HessianCheck(DerivativeCheck):
+    """What `check_hessian` found; see `DerivativeCheck` for the other fields.
 
     Parameters
     ----------
-    is_consistent : bool
-        Whether the products agree with differences of the gradient and are symmetric.
     wrong : tuple of (int, int)
         Wrong entries (row, column), up to n = `max_coordinates`; above that, one pair (row, -1) for each wrong row.
     wrong_rows, wrong_columns : tuple of int
         The rows and columns of the smallest block that holds them; no columns are known above `max_coordinates`.
-    kinks : tuple of int
-        Rows in which the gradient jumps at x.
-    undetermined : tuple of int
-        Rows whose differences are too inaccurate to confirm the product to `rtol`.
     symmetry_error : float
         Estimate of ||H - H'||_F / ||H||_F.
-    largest_error : float
-        Largest disagreement, relative to the larger of the two numbers compared.
-    n_evaluations : int
-        Calls of `fun`.
-    message : str
-        One sentence.
     """
 
-    is_consistent: bool
     wrong: tuple[tuple[int, int], ...]
     wrong_rows: tuple[int, ...]
     wrong_columns: tuple[int, ...]
-    kinks: tuple[int, ...]
-    undetermined: tuple[int, ...]
     symmetry_error: float
-    largest_error: float
-    n_evaluations: int
-    message: str
-
-    def raise_if_wrong(self) -> None:
-        """Raise when the check failed.
-
-        Raises
-        ------
-        DerivativeError
-            With `message`, if `is_consistent` is False; ``partial`` is this object.
-        """
-        _raise_if_wrong(self)
 
 
 def check_gradient(
@@ -330,9 +313,3 @@ def _hessian_message(
 def _names(indices: tuple[int, ...]) -> str:
     """Return up to ten indices as text."""
     return ", ".join(map(str, indices[:_MAX_NAMED])) + (", ..." if len(indices) > _MAX_NAMED else "")
-
-
-def _raise_if_wrong(found: GradientCheck | HessianCheck) -> None:
-    """Raise the message of a failed check."""
-    if not found.is_consistent:
-        raise DerivativeError(found.message, partial=found)

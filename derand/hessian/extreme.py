@@ -11,49 +11,11 @@ import numpy as np
 from derand._utils.rng import RNGLike, check_rng
 from derand._utils.validation import FloatArray, check_int, check_option, check_scalar
 from derand.exceptions import BudgetExceededError, NonConvergenceWarning
-from derand.hessian.deflation import BoolArray, Deflation, enclosures, search, search_budget
-from derand.hessian.symmetric import SymmetricMatrix, as_symmetric, materialise, rounding_bound
+from derand.hessian.deflation import BoolArray, Deflation, search, search_budget
+from derand.hessian.eigenpairs import DENSE_EXPLICIT, DENSE_OPERATOR, Eigenpairs, pairs_of_search, pairs_of_spectrum
+from derand.hessian.symmetric import SymmetricMatrix, as_symmetric
 
-__all__ = ["Eigenpairs", "extreme_eigenpairs"]
-
-_DENSE_EXPLICIT = 1000  # up to this order LAPACK on a given array is quicker than a certified search
-_DENSE_OPERATOR = 150  # a certified search rarely takes fewer products than this
-
-
-@dataclass(frozen=True)
-class Eigenpairs:
-    """Extreme eigenvalues in ascending order, each with its proof.
-
-    Parameters
-    ----------
-    values : ndarray of shape (k,)
-        Rayleigh quotients of the vectors.
-    vectors : ndarray of shape (n, k)
-        Orthonormal columns.
-    residuals : ndarray of shape (k,)
-        ||A v - theta v||, recomputed, plus rounding and the error of products: some eigenvalue lies within it of theta.
-    lower, upper : ndarray of shape (k,)
-        The eigenvalue of that rank (the i-th smallest at the low end, the i-th largest at the high end) lies between
-        them with probability `confidence` for all k together.  Multiplicities count.
-    confidence : float
-        1.0 when the whole spectrum was computed.
-    is_converged : bool
-        Whether every residual reached the tolerance and completeness was proved.
-    n_products : int
-        Matrix-vector products spent.
-    method : str
-        ``"dense"`` or ``"lanczos"``.
-    """
-
-    values: FloatArray
-    vectors: FloatArray
-    residuals: FloatArray
-    lower: FloatArray
-    upper: FloatArray
-    confidence: float
-    is_converged: bool
-    n_products: int
-    method: str
+__all__ = ["extreme_eigenpairs"]
 
 
 def extreme_eigenpairs(
@@ -147,12 +109,12 @@ def extreme_eigenpairs(
     limit = 10 * matrix.n + 100 * k if max_products is None else check_int(max_products, "max_products", low=1)
     generator = check_rng(rng)
     if _is_dense(matrix, method, k, limit):
-        return _dense(matrix, k, which, 0)
+        return pairs_of_spectrum(matrix, lambda values: _select(values, k, which))
     budget, has_fallback = search_budget(matrix.n, limit) if method == "auto" else (limit, False)
     budget = max(budget - k, 1)
     found = search(matrix, _Extreme(k, which), tol=tol, delta=1.0 - confidence, max_products=budget, rng=generator)
     if has_fallback and not found.is_complete:
-        return _dense(matrix, k, which, found.n_products)
+        return pairs_of_spectrum(matrix, lambda values: _select(values, k, which), n_products=found.n_products)
     return _collect(found, k, which, tol, confidence)
 
 
@@ -160,7 +122,7 @@ def _is_dense(matrix: SymmetricMatrix, method: str, k: int, limit: int) -> bool:
     """Return whether the whole spectrum is to be computed."""
     if method != "auto":
         return method == "dense"
-    small = matrix.n <= (_DENSE_EXPLICIT if matrix.is_explicit else _DENSE_OPERATOR) or 4 * k > matrix.n
+    small = matrix.n <= (DENSE_EXPLICIT if matrix.is_explicit else DENSE_OPERATOR) or 4 * k > matrix.n
     return small and (matrix.is_explicit or matrix.n <= limit)
 
 
@@ -213,18 +175,6 @@ class _Extreme:
         return bool(low_done and high_done)
 
 
-def _dense(matrix: SymmetricMatrix, k: int, which: str, n_products: int) -> Eigenpairs:
-    """Return the pairs from the whole spectrum."""
-    array = materialise(matrix)
-    values, vectors = np.linalg.eigh(array)
-    error = rounding_bound(matrix.n, float(np.max(np.abs(values)))) + np.sqrt(matrix.n) * matrix.error_bound
-    chosen = _select(values, k, which)
-    values, vectors = values[chosen], vectors[:, chosen]
-    residuals = np.sqrt(np.sum((array @ vectors - vectors * values) ** 2, axis=0)) + error
-    n_products += 0 if matrix.is_explicit else matrix.n
-    return Eigenpairs(values, vectors, residuals, values - error, values + error, 1.0, True, n_products, "dense")
-
-
 def _collect(found: Deflation, k: int, which: str, tol: float, confidence: float) -> Eigenpairs:
     """Return the wanted ones of the vectors found, with their intervals."""
     values = found.values
@@ -232,29 +182,14 @@ def _collect(found: Deflation, k: int, which: str, tol: float, confidence: float
         raise BudgetExceededError(
             f"max_products gave {len(values)} of {k} eigenpairs after {found.n_products} products", partial=values
         )
-    product_error = found.matrix.error_bound
-    bottom_lower, bottom_upper, top_lower, top_upper = enclosures(found, product_error)
-    chosen = np.flatnonzero(_select(values, k, which))
+    chosen = _select(values, k, which)
     # The rank of a selected value counts from its own end of the spectrum.
     n_low = {"SA": k, "LA": 0, "BE": k // 2, "LM": int(np.sum(values[chosen] < 0.0))}[which]
-    is_low = np.arange(k) < n_low
-    residuals = found.residual_norms()[chosen]
-    error = product_error + rounding_bound(found.matrix.n, found.scale)
-    is_converged = found.is_complete and bool(np.all(residuals <= 2.0 * (tol * found.scale + error)))
-    if not is_converged:
+    pairs = pairs_of_search(found, chosen, np.arange(len(values)) < n_low, tol, confidence)
+    if not pairs.is_converged:
         warnings.warn(
             f"max_products ran out after {found.n_products} products: the intervals hold but are wider than tol",
             NonConvergenceWarning,
             stacklevel=3,
         )
-    return Eigenpairs(
-        values=values[chosen],
-        vectors=found.vectors[chosen].T.copy(),
-        residuals=residuals + error,
-        lower=np.where(is_low, bottom_lower[chosen], top_lower[chosen]),
-        upper=np.where(is_low, bottom_upper[chosen], top_upper[chosen]),
-        confidence=confidence,
-        is_converged=is_converged,
-        n_products=found.n_products,
-        method="lanczos",
-    )
+    return pairs

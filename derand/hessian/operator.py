@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from scipy.sparse.linalg import LinearOperator
@@ -21,7 +21,31 @@ _PROBE_SEED = 20170302  # fixed, so that two operators at one point have the sam
 _ESTIMATE_SAFETY = 4.0
 
 
-class HessianOperator(LinearOperator):
+class _SymmetricOperator(LinearOperator):
+    """Operator that is its own adjoint and knows how to become an array."""
+
+    def dense(self) -> FloatArray:
+        """Return the matrix, symmetrised, from n products.
+
+        Returns
+        -------
+        ndarray of shape (n, n)
+            (H + H') / 2.
+
+        Raises
+        ------
+        InputError
+            If a product isn't finite.
+        """
+        return materialise(as_symmetric(self))
+
+    def _adjoint(self) -> Self:
+        return self
+
+    _transpose = _adjoint
+
+
+class HessianOperator(_SymmetricOperator):
     r"""Hessian of a function at one point, as a symmetric scipy ``LinearOperator``.
 
     With `hessp` the products are the user's.  With `fun` or `gradient` they are forward differences along the unit
@@ -186,21 +210,6 @@ class HessianOperator(LinearOperator):
         """
         return PrincipalBlock(self, _selection(indices, self.x.size))
 
-    def dense(self) -> FloatArray:
-        """Return (H + H') / 2 from n products.
-
-        Returns
-        -------
-        ndarray of shape (n, n)
-            The symmetrised Hessian.
-
-        Raises
-        ------
-        InputError
-            If a product isn't finite.
-        """
-        return materialise(as_symmetric(self))
-
     def symmetry_error(self, *, n_pairs: int = 4, rng: RNGLike = 0) -> float:
         r"""Return an estimate of ||H - H'||_F / ||H||_F, from 2 `n_pairs` products.
 
@@ -248,11 +257,6 @@ class HessianOperator(LinearOperator):
         if length == 0.0:
             return np.zeros_like(v)
         return length * self._difference(v / length, self.step)
-
-    def _adjoint(self) -> HessianOperator:
-        return self
-
-    _transpose = _adjoint
 
     def _difference(self, unit: FloatArray, step: float) -> FloatArray:
         """Return the forward difference of the gradient along a unit vector."""
@@ -324,7 +328,7 @@ class HessianOperator(LinearOperator):
         return _ESTIMATE_SAFETY * worst
 
 
-class PrincipalBlock(LinearOperator):
+class PrincipalBlock(_SymmetricOperator):
     """Principal block H[indices, indices] of a Hessian; see `HessianOperator.block`.
 
     Parameters
@@ -352,30 +356,10 @@ class PrincipalBlock(LinearOperator):
         """Bound of the parent on the error of a product with a unit vector."""
         return self.parent.error_bound
 
-    def dense(self) -> FloatArray:
-        """Return the symmetrised block from m products.
-
-        Returns
-        -------
-        ndarray of shape (m, m)
-            The symmetrised block.
-
-        Raises
-        ------
-        InputError
-            If a product isn't finite.
-        """
-        return materialise(as_symmetric(self))
-
     def _matvec(self, v: Any) -> FloatArray:
         whole = np.zeros(self.parent.shape[0])
         whole[self.indices] = np.asarray(v, dtype=np.float64).ravel()
         return np.asarray(self.parent.matvec(whole)[self.indices])
-
-    def _adjoint(self) -> PrincipalBlock:
-        return self
-
-    _transpose = _adjoint
 
 
 def _optional_size(value: float | None, name: str) -> float | None:

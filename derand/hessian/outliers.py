@@ -12,14 +12,13 @@ import numpy as np
 from derand._utils.rng import RNGLike, check_rng
 from derand._utils.validation import FloatArray, check_array, check_int, check_option, check_scalar
 from derand.exceptions import InputError, NonConvergenceWarning, PrecisionWarning
-from derand.hessian.deflation import BoolArray, Deflation, enclosures, search, search_budget
+from derand.hessian.deflation import BoolArray, search, search_budget
 from derand.hessian.density import SpectralDensity, spectral_density
-from derand.hessian.symmetric import SymmetricMatrix, as_symmetric, materialise, rounding_bound
+from derand.hessian.eigenpairs import DENSE_EXPLICIT, DENSE_OPERATOR, Eigenpairs, pairs_of_search, pairs_of_spectrum
+from derand.hessian.symmetric import SymmetricMatrix, as_symmetric
 
 __all__ = ["BulkEdges", "Outliers", "estimate_bulk_edges", "outliers"]
 
-_DENSE_EXPLICIT = 1000
-_DENSE_OPERATOR = 150
 _SETTLED = (
     0.1  # spread of the recurrence coefficients, relative to the bulk's half width, up to which there is one bulk
 )
@@ -50,47 +49,23 @@ class BulkEdges:
 
 
 @dataclass(frozen=True)
-class Outliers:
-    """Eigenvalues outside the bulk, in ascending order.
+class Outliers(Eigenpairs):
+    """Eigenvalues outside the bulk, in ascending order; see `Eigenpairs` for the other fields.
+
+    Here `confidence` is the probability, over the random starts, that the intervals hold and that there are no further
+    outliers (beyond the cut by more than the tolerance).
 
     Parameters
     ----------
-    values : ndarray of shape (r,)
-        Rayleigh quotients of the vectors.
-    vectors : ndarray of shape (n, r)
-        Orthonormal columns.
-    residuals : ndarray of shape (r,)
-        ||A v - theta v||, recomputed, plus rounding and the error of products: an eigenvalue lies within it of theta.
-    lower, upper : ndarray of shape (r,)
-        The eigenvalue of that rank, counted from its own end of the spectrum, lies between them with probability
-        `confidence` for all together.
     edges : BulkEdges
         The ends of the bulk, given or estimated.
     cut : tuple of (float, float)
         What lies below the first or above the second is an outlier: the edges, and for estimated ones three standard
         errors and the width of the Tracy-Widom fluctuations beyond them.
-    confidence : float
-        Probability, over the random starts, that there are no further outliers (beyond the cut by more than the
-        tolerance) and that the intervals hold; 1.0 when the whole spectrum was computed.
-    is_converged : bool
-        Whether all residuals reached the tolerance and completeness was proved.
-    n_products : int
-        Matrix-vector products spent, the estimate of the edges included.
-    method : str
-        ``"dense"`` or ``"lanczos"``.
     """
 
-    values: FloatArray
-    vectors: FloatArray
-    residuals: FloatArray
-    lower: FloatArray
-    upper: FloatArray
     edges: BulkEdges
     cut: tuple[float, float]
-    confidence: float
-    is_converged: bool
-    n_products: int
-    method: str
 
 
 def estimate_bulk_edges(density: SpectralDensity) -> BulkEdges:
@@ -218,13 +193,30 @@ def outliers(
     limit = 10 * matrix.n + 1000 if max_products is None else check_int(max_products, "max_products", low=1)
     generator = check_rng(rng)
     edges, cut, n_products = _cut(matrix, A, bulk_edge, side, generator)
-    if matrix.n <= (_DENSE_EXPLICIT if matrix.is_explicit else _DENSE_OPERATOR):
-        return _dense(matrix, edges, cut, n_products)
+    if matrix.n <= (DENSE_EXPLICIT if matrix.is_explicit else DENSE_OPERATOR):
+        pairs = pairs_of_spectrum(matrix, lambda values: _is_outside(values, cut), n_products=n_products)
+        return Outliers(**vars(pairs), edges=edges, cut=cut)
     budget, has_fallback = search_budget(matrix.n, limit)
     found = search(matrix, _Outside(*cut), tol=tol, delta=1.0 - confidence, max_products=budget, rng=generator)
+    found.n_products += n_products
     if has_fallback and not found.is_complete:
-        return _dense(matrix, edges, cut, n_products + found.n_products)
-    return _collect(found, edges, cut, tol, confidence, n_products)
+        pairs = pairs_of_spectrum(matrix, lambda values: _is_outside(values, cut), n_products=found.n_products)
+        return Outliers(**vars(pairs), edges=edges, cut=cut)
+    # Rayleigh-Ritz among vectors that hadn't converged may move a value into the bulk: such a one is no outlier.
+    chosen = _is_outside(found.values, cut)
+    pairs = pairs_of_search(found, chosen, found.values < cut[0], tol, confidence)
+    if not pairs.is_converged:
+        warnings.warn(
+            f"max_products ran out after {found.n_products} products: there may be further outliers",
+            NonConvergenceWarning,
+            stacklevel=2,
+        )
+    return Outliers(**vars(pairs), edges=edges, cut=cut)
+
+
+def _is_outside(values: FloatArray, cut: tuple[float, float]) -> BoolArray:
+    """Return which values lie outside the interval, shape of ``values``."""
+    return np.asarray((values < cut[0]) | (values > cut[1]))
 
 
 def _trend(coefficients: FloatArray) -> tuple[float, float]:
@@ -247,7 +239,7 @@ class _Outside:
 
     def wanted(self, locked: FloatArray, ritz: FloatArray, margin: float) -> BoolArray:
         """Return which Ritz values lie outside."""
-        return np.asarray((ritz < self.low) | (ritz > self.high))
+        return _is_outside(ritz, (self.low, self.high))
 
     def is_complete(self, locked: FloatArray, low: float, high: float, margin: float) -> bool:
         """Return whether the rest lies inside, up to the margin."""
@@ -288,49 +280,3 @@ def _given_edges(bulk_edge: Any, side: str) -> BulkEdges:
     if given.ndim != 0:
         raise InputError(f"bulk_edge must be one number for side={side!r}, got shape {given.shape}")
     return BulkEdges(float(given), math.inf) if side == "lower" else BulkEdges(-math.inf, float(given))
-
-
-def _dense(matrix: SymmetricMatrix, edges: BulkEdges, cut: tuple[float, float], n_products: int) -> Outliers:
-    """Return the outliers from the whole spectrum."""
-    array = materialise(matrix)
-    values, vectors = np.linalg.eigh(array)
-    error = rounding_bound(matrix.n, float(np.max(np.abs(values)))) + math.sqrt(matrix.n) * matrix.error_bound
-    chosen = (values < cut[0]) | (values > cut[1])
-    values, vectors = values[chosen], vectors[:, chosen]
-    residuals = np.linalg.norm(array @ vectors - vectors * values, axis=0) + error
-    n_products += 0 if matrix.is_explicit else matrix.n
-    lower, upper = values - error, values + error
-    return Outliers(values, vectors, residuals, lower, upper, edges, cut, 1.0, True, n_products, "dense")
-
-
-def _collect(
-    found: Deflation, edges: BulkEdges, cut: tuple[float, float], tol: float, confidence: float, n_products: int
-) -> Outliers:
-    """Return the vectors found with their intervals."""
-    product_error = found.matrix.error_bound
-    bottom_lower, bottom_upper, top_lower, top_upper = enclosures(found, product_error)
-    is_low = found.values < cut[0]
-    # Rayleigh-Ritz among vectors that hadn't converged may move a value into the bulk: such a one is no outlier.
-    chosen = is_low | (found.values > cut[1])
-    residuals = found.residual_norms()
-    error = product_error + rounding_bound(found.matrix.n, found.scale)
-    is_converged = found.is_complete and bool(np.all(residuals <= 2.0 * (tol * found.scale + error)))
-    if not is_converged:
-        warnings.warn(
-            f"max_products ran out after {found.n_products} products: there may be further outliers",
-            NonConvergenceWarning,
-            stacklevel=3,
-        )
-    return Outliers(
-        values=found.values[chosen],
-        vectors=found.vectors[chosen].T.copy(),
-        residuals=residuals[chosen] + error,
-        lower=np.where(is_low, bottom_lower, top_lower)[chosen],
-        upper=np.where(is_low, bottom_upper, top_upper)[chosen],
-        edges=edges,
-        cut=cut,
-        confidence=confidence,
-        is_converged=is_converged,
-        n_products=n_products + found.n_products,
-        method="lanczos",
-    )
