@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from derand.objectives.activations import Activation, Cosine, Exponential, ProbitSign, ReLU, ScalarPolynomial
 from derand.objectives.diagnostics import DerandomizationCheck, lemma_bound
+from derand.objectives.doubling import DoublingResult, solve_by_doubling
 from derand.objectives.function import FunctionIntegrand
 from derand.objectives.local import LocalSum
 from derand.objectives.pairs import SignPairSum, SquaredProbitNet
@@ -18,6 +19,7 @@ __all__ = [
     "Activation",
     "Cosine",
     "DerandomizationCheck",
+    "DoublingResult",
     "Exponential",
     "FunctionIntegrand",
     "GaussianExpectation",
@@ -37,4 +39,5 @@ __all__ = [
     "SquaredProbitNet",
     "double_well",
     "lemma_bound",
+    "solve_by_doubling",
 ]

@@ -69,7 +69,9 @@ def default_size(expectation: str, rank: int) -> int:
     """Return the default number of nodes: for each dimension of a grid, in all for sampled expectations."""
     if expectation == "quadrature":
         return _GRID_NODES[rank]
-    lowest = 1024 if expectation == "qmc" else 256
+    # Measured at k = 6, d = 30, lam = 0.02 on cosine sums with periods below |W| at the start: 1024 Sobol points had a
+    # stationary point with W away from 0 in 6 of 120 runs, 2048 in 1 of 120.
+    lowest = 2048 if expectation == "qmc" else 256
     return max(lowest, 1 << (SAMPLES_PER_DIMENSION * rank - 1).bit_length())
 
 

@@ -48,7 +48,7 @@ class SmoothedObjective(SmoothedFunction):
     expectation : {"auto", "exact", "quadrature", "qmc", "mc"}, default "auto"
         How the expectation is taken.
     n_samples : int, optional
-        Points of "qmc" (a power of two) and "mc"; default the power of two above 40 for each dimension, at least 1024
+        Points of "qmc" (a power of two) and "mc"; default the power of two above 40 for each dimension, at least 2048
         and 256.
     n_nodes : int, optional
         Nodes of "quadrature" for each dimension; default 128, 64 or 40 for one, two or three dimensions.

@@ -123,10 +123,19 @@ class SmoothedFunction:
             f(x); infinite where the integrand overflows.
         gradient : ndarray, shape (n_variables,)
             The exact gradient of the same function.
+
+        Raises
+        ------
+        InputError
+            If ``x`` has the wrong length or isn't finite, or the integrand answers with wrong shapes or NaN.
         """
         factor, point = self._variables.split(x)
         with np.errstate(over="ignore", invalid="ignore"):
             parts = self._parts(factor, point)
+            for name, shape in (("gradient", point.shape), ("factor_gradient", (point.size, self.n_columns))):
+                if np.shape(getattr(parts, name)) != shape:
+                    got = np.shape(getattr(parts, name))
+                    raise InputError(f"the integrand's expectation must have a {name} of shape {shape}, got {got}")
             value = parts.value + self.lam * norm(factor) ** 2
             slope = parts.factor_gradient[: self.k] + 2.0 * self.lam * factor
             return value, np.concatenate([slope.ravel(), parts.gradient])
@@ -162,14 +171,15 @@ class SmoothedFunction:
         if self.expectation == "exact":
             return self
         seed = self._fresh_seed + 1 if rng is None else rng
+        is_grid = self.expectation == "quadrature"
         return type(self)(
             self.integrand,
             self.k,
             self.d,
             self.lam,
             expectation=self.expectation,
-            n_samples=2 * self._n_nodes,
-            n_nodes=2 * self._n_nodes,
+            n_samples=None if is_grid else 2 * self._n_nodes,
+            n_nodes=2 * self._n_nodes if is_grid else None,
             reduce=self.n_columns < self.d,
             rng=seed,
             like=self._like,

@@ -33,7 +33,7 @@ def test_impossible_wishes(integrand, rank, wish, error):
 
 def test_default_sizes():
     assert [default_size("quadrature", r) for r in (1, 2, 3)] == [128, 64, 40]
-    assert (default_size("qmc", 4), default_size("mc", 4)) == (1024, 256)
+    assert (default_size("qmc", 4), default_size("mc", 4)) == (2048, 256)
     assert default_size("qmc", 100) == 4096 >= 40 * 100
     assert default_size("mc", 10) == 512 >= 40 * 10
 

@@ -141,7 +141,7 @@ def test_refinement_of_the_rest():
 
 def test_choice_and_defaults():
     f = SmoothedObjective(opaque(5), 5, 30, 0.1)
-    assert (f.expectation, f.n_samples, f.n_columns, f.n_variables) == ("qmc", 1024, 5, 30)
+    assert (f.expectation, f.n_samples, f.n_columns, f.n_variables) == ("qmc", 2048, 5, 30)
     assert SmoothedObjective(opaque(3), 3, 30, 0.1).expectation == "quadrature"
     assert SmoothedObjective(opaque(5), 5, 2, 0.1).expectation == "quadrature"
     assert SmoothedObjective(opaque(3), 3, 30, 0.1, reduce=False).expectation == "qmc"
@@ -228,3 +228,13 @@ def test_wrong_answers_of_a_function_are_named():
 
         with pytest.raises(InputError, match=f"integrand's {name}"):
             both()
+
+
+def test_wrong_shapes_of_a_closed_form_are_named():
+    class Wrong(RidgeSum):
+        def expectation(self, mean, factor):
+            return super().expectation(mean, factor[:, :1])
+
+    f = SmoothedObjective(Wrong(Cosine(), 2), 2, 3, 0.1)
+    with pytest.raises(InputError, match="expectation must have a factor_gradient of shape"):
+        f.value_and_grad(np.zeros(8))
