@@ -155,13 +155,14 @@ def _format_of_integers(data: bytes, content: list[bytes]) -> str | None:
     n_rows = sum(1 for line in io.BytesIO(data) if line[:1] not in {b"#", b"%"} and line.strip(b" \t\n")) - 1
     is_rudy = len(header) == 2 and n_rows == m and widths <= {2, 3}
     is_metis = n_rows <= n <= data.count(b"\n")
-    if is_rudy and is_metis:
-        # Both counts fit.  METIS lists every edge twice, which a rudy file does by accident at most.
+    looks_rudy = len(header) == 2 and widths == {3}
+    if is_metis and (is_rudy or looks_rudy):
+        # METIS lists every edge twice, which a rudy file does by accident at most.
         is_rudy, is_metis = _parses(parse_rudy, data), _parses(parse_metis, data)
     if is_rudy != is_metis:
         return "rudy" if is_rudy else "metis"
-    # Rows wider than the header are rudy's alone; its parser will say what is wrong with the counts.
-    return "rudy" if not is_rudy and len(header) == 2 and widths == {3} else None
+    # A damaged file of rudy's shape: its parser will say what is wrong.
+    return "rudy" if looks_rudy and not is_rudy else None
 
 
 def _parses(parse: Callable[..., EdgeList], data: bytes) -> bool:
