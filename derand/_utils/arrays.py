@@ -60,7 +60,8 @@ def as_like(array: FloatArray, reference: Any) -> Any:
     if isinstance(reference, np.ndarray):
         return array.astype(reference.dtype, copy=False)
     xp = array_namespace(reference)
-    return xp.asarray(array, dtype=reference.dtype, device=reference.device)
+    # torch takes neither read-only arrays nor negative strides.
+    return xp.asarray(np.require(array, requirements=["C", "W"]), dtype=reference.dtype, device=reference.device)
 
 
 def index_like(indices: IntArray, reference: Any) -> Any:

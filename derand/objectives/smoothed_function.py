@@ -132,13 +132,11 @@ class SmoothedFunction:
         factor, point = self._variables.split(x)
         with np.errstate(over="ignore", invalid="ignore"):
             parts = self._parts(factor, point)
-            for name, shape in (("gradient", point.shape), ("factor_gradient", (point.size, self.n_columns))):
-                if np.shape(getattr(parts, name)) != shape:
-                    got = np.shape(getattr(parts, name))
-                    raise InputError(f"the integrand's expectation must have a {name} of shape {shape}, got {got}")
+            gradient, slope = parts.gradient, parts.factor_gradient
+            _check_shape("gradient", gradient, point.shape)
+            _check_shape("factor_gradient", slope, (point.size, self.n_columns))
             value = parts.value + self.lam * norm(factor) ** 2
-            slope = parts.factor_gradient[: self.k] + 2.0 * self.lam * factor
-            return value, np.concatenate([slope.ravel(), parts.gradient])
+            return value, np.concatenate([(slope[: self.k] + 2.0 * self.lam * factor).ravel(), gradient])
 
     def hessp(self, x: Any, v: Any) -> FloatArray:
         """Return the Hessian of f at ``x`` times ``v``, both of shape (n_variables,)."""
@@ -218,3 +216,9 @@ def _check_integrand(integrand: Any) -> Integrand:
     if not hasattr(integrand, "dim"):
         raise InputTypeError(f"integrand must have an attribute dim, and {type(integrand).__name__} has none")
     return integrand  # type: ignore[no-any-return]
+
+
+def _check_shape(name: str, array: FloatArray, shape: tuple[int, ...]) -> None:
+    """Raise an error that names the member of a closed form with the wrong shape."""
+    if np.shape(array) != shape:
+        raise InputError(f"the integrand's expectation must have a {name} of shape {shape}, got {np.shape(array)}")

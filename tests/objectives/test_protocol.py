@@ -13,6 +13,7 @@ from derand.objectives import (
     SquaredProbitNet,
     double_well,
 )
+from tests.objectives.reference import assert_same_numbers
 
 BUILT_IN = [
     RidgeSum(Cosine(), 2),
@@ -36,6 +37,14 @@ def test_built_in_integrands_keep_the_protocols(integrand):
     assert parts.factor_gradient.shape == (2, 4)
     assert parts.hessian(1).shape == (1, 1)
     assert [part.shape for part in parts.derivative(z[0], np.ones((2, 4)))] == [(2,), (2, 4)]
+
+
+@pytest.mark.parametrize("integrand", BUILT_IN, ids=lambda g: type(g).__name__)
+@pytest.mark.parametrize("library", ["array_api_strict", "torch"])
+def test_built_in_integrands_run_on_other_array_libraries(integrand, library):
+    xp = pytest.importorskip(library)
+    rng = np.random.default_rng(1)
+    assert_same_numbers(integrand, rng.standard_normal((4, 2)), rng.standard_normal((4, 2)), xp)
 
 
 def test_functions_have_no_closed_form():
