@@ -53,7 +53,7 @@ class EliminationPlan:
         return 8 * self.core**2
 
 
-def plan_elimination(adjacency: sp.csr_array, *, max_memory: int = 2**29) -> EliminationPlan:
+def plan_elimination(adjacency: sp.csr_array, *, max_memory: int = 2**29, core: int | None = None) -> EliminationPlan:
     """Return an elimination order from the pattern of a symmetric matrix.
 
     Every level takes an independent set of vertices that have the least degree among their neighbours and not much more
@@ -66,6 +66,8 @@ def plan_elimination(adjacency: sp.csr_array, *, max_memory: int = 2**29) -> Eli
         Symmetric pattern; values and diagonal don't matter.
     max_memory : int, default 512 MiB
         Largest number of bytes for the dense core.
+    core : int, default 2500
+        Order below which the dense factorisation takes over in any case.
 
     Returns
     -------
@@ -84,7 +86,8 @@ def plan_elimination(adjacency: sp.csr_array, *, max_memory: int = 2**29) -> Eli
     pattern = sp.csr_array(adjacency, copy=True)
     pattern.data = np.ones_like(pattern.data)
     names, order, levels = np.arange(pattern.shape[0]), [], []
-    while not _is_core(pattern, max_memory):
+    largest = _DENSE_CORE if core is None else core
+    while not _is_core(pattern, max_memory, largest):
         chosen = _independent_set(pattern)
         gone, kept = np.flatnonzero(chosen), np.flatnonzero(~chosen)
         levels.append((gone, kept))
@@ -97,16 +100,16 @@ def plan_elimination(adjacency: sp.csr_array, *, max_memory: int = 2**29) -> Eli
         pattern.data = np.ones_like(pattern.data)
         if 40 * pattern.nnz > max_memory:
             raise BudgetExceededError(f"the factorisation fills up beyond the limit of {max_memory} bytes")
-    core = int(names.size)
-    if 8 * core**2 > max_memory:
-        raise BudgetExceededError(f"a dense core of order {core} needs {8 * core**2} bytes, the limit is {max_memory}")
-    return EliminationPlan(int(adjacency.shape[0]), tuple(levels), core, np.concatenate([*order, names]))
+    left = int(names.size)
+    if 8 * left**2 > max_memory:
+        raise BudgetExceededError(f"a dense core of order {left} needs {8 * left**2} bytes, the limit is {max_memory}")
+    return EliminationPlan(int(adjacency.shape[0]), tuple(levels), left, np.concatenate([*order, names]))
 
 
-def _is_core(pattern: sp.csr_array, max_memory: int) -> bool:
+def _is_core(pattern: sp.csr_array, max_memory: int, largest: int) -> bool:
     """Whether dense factorisation should take over."""
     n = pattern.shape[0]
-    if n <= _DENSE_CORE:
+    if n <= largest:
         return True
     # A core beyond the memory limit can only be refused or shrunk further: go on as long as it stays sparse.
     share = pattern.nnz / n**2
