@@ -13,13 +13,14 @@ from derand.gaussian.bivariate import (
     bivariate_normal_cdf,
     expected_sign_product,
     expected_sign_product_derivatives,
+    sign_disagreement_probability,
 )
 from tests.gaussian.mp_reference import phi2, sign_disagreement
 
 # Absolute errors: a handful of roundings of numbers of size one; the library promises 1e-15, the bar is 1e-12.
 ABSOLUTE = 1e-15
 
-biases = st.floats(-45.0, 45.0) | st.sampled_from([0.0, -0.0, 1e-300, -1e-9, 40.0, np.inf, -np.inf])
+biases = st.floats(-45.0, 45.0) | st.sampled_from([0.0, -0.0, 1e-300, 3e-311, -5e-324, -1e-9, 40.0, np.inf, -np.inf])
 correlations = st.floats(-1.0, 1.0) | st.sampled_from(
     [s * (1 - 10.0**-j) for j in (4, 8, 12, 16) for s in (1, -1)] + [1.0, -1.0]
 )
@@ -85,6 +86,43 @@ def test_perfect_and_no_correlation(h, k):
     assert abs(bivariate_normal_cdf(h, k, 0.0) - ndtr(h) * ndtr(k)) <= ABSOLUTE
 
 
+# (h, k, rho) with small P(X <= h, Y <= k); the first six with a small disagreement probability too
+TAILS = [
+    (-26.397018223465594, -26.397018223465594, 0.6678894055713512),
+    (-15.283855077549301, 15.283855557998967, -0.9999999998997823),
+    (-9.0, -9.0 * (1 + 1e-12), 1 - 1e-15),
+    (-3.0, 3.0, -1.0),
+    (-3.0 - 1e-11, 3.0 + 2e-11, 1.0 - 1e-16),
+    (-20.0, -21.0, 0.99),
+    (3.7890089142778223, -26.119377596433303, 0.677798778095959),
+    (-1.917867415588444, 0.0, -0.9970102930724918),
+    (-10.610647445177463, -10.610647445221112, -0.8158535541215322),
+    (-6.0, 5.0, 0.0),
+    (0.0, 0.0, -1 + 1e-14),
+    (1e-8, -3e-8, -1 + 1e-15),
+]
+
+
+@pytest.mark.parametrize(("h", "k", "rho"), TAILS)
+def test_relative_accuracy_of_tails(h, k, rho):
+    """The exponent of the integrand, at most 700 in size, carries one rounding error: 1e-13, and 1e-12 is promised."""
+    tail = phi2(h, k, rho)
+    assert error(bivariate_normal_cdf(h, k, rho), tail) <= 1e-12 * tail
+    for first, second, correlation in ((h, k, rho), (h, -k, -rho)):
+        exact = sign_disagreement(first, second, correlation)
+        assert error(sign_disagreement_probability(first, second, correlation), exact) <= 1e-12 * exact
+
+
+@given(biases, biases, correlations)
+def test_disagreement_complements_the_product(h, k, rho):
+    value = sign_disagreement_probability(h, k, rho)
+    assert abs(1.0 - 2.0 * value - expected_sign_product(h, k, rho)) <= 2 * ABSOLUTE
+    assert abs(value + sign_disagreement_probability(h, -k, -rho) - 1.0) <= 2 * ABSOLUTE
+    swapped, mirrored = sign_disagreement_probability(k, h, rho), sign_disagreement_probability(-h, -k, rho)
+    for other in (swapped, mirrored):
+        assert abs(value - other) <= 1e-12 * value + 1e-300
+
+
 def test_zero_biases_give_the_arcsine_law():
     rho = np.linspace(-1.0, 1.0, 1001)
     assert np.max(np.abs(expected_sign_product(0.0, -0.0, rho) - 2 / np.pi * np.arcsin(rho))) <= ABSOLUTE
@@ -118,7 +156,7 @@ def plackett_form(h, k, rho):
     return mp.erf(h / root) * mp.erf(k / root) + mp.quad(density, [0, rho], method="gauss-legendre")
 
 
-@pytest.mark.parametrize("point", [(0.3, -0.7, 0.4), (1.2, 1.1, 0.7), (0.0, 0.5, -0.6), (-2.0, 0.25, -0.7)])
+@pytest.mark.parametrize("point", [(0.3, -0.7, 0.4), (1.2, 1.1, 0.5), (0.0, 0.5, -0.6), (-2.0, 0.25, -0.7)])
 def test_derivatives_against_mpmath(point):
     fields = expected_sign_product_derivatives(*point)
     names = ("h", "k", "rho")
@@ -186,7 +224,8 @@ def test_rounded_correlations_are_clipped():
     ],
 )
 def test_bad_input(arguments, exception, name):
-    for function in (bivariate_normal_cdf, expected_sign_product, expected_sign_product_derivatives):
+    functions = (expected_sign_product, expected_sign_product_derivatives, sign_disagreement_probability)
+    for function in (bivariate_normal_cdf, *functions):
         with pytest.raises(exception, match=name):
             function(*arguments)
 
