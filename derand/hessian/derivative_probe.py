@@ -66,8 +66,8 @@ class DerivativeProbe:
             with np.errstate(all="ignore"):
                 try:
                     raw = np.asarray(self._call(self.x + t * direction)[part], dtype=np.float64)
-                except ArithmeticError:
-                    # math.exp and its like raise far away from x, where numpy gives inf
+                except (ArithmeticError, ValueError):
+                    # math.exp and math.log raise far away from x, where numpy gives inf and NaN.
                     return np.full(size, np.nan)
             return raw.reshape(size)
 

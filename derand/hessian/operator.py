@@ -13,7 +13,7 @@ from derand._utils.reductions import norm
 from derand._utils.rng import RNGLike, check_rng
 from derand._utils.validation import FloatArray, check_array, check_int, check_scalar
 from derand.exceptions import InputError, InputTypeError
-from derand.hessian.symmetric import as_symmetric, materialise
+from derand.hessian.symmetric import SymmetricMatrix, materialise
 
 __all__ = ["HessianOperator", "PrincipalBlock"]
 
@@ -37,7 +37,8 @@ class _SymmetricOperator(LinearOperator):
         InputError
             If a product isn't finite.
         """
-        return materialise(as_symmetric(self))
+        # Not by as_symmetric: that would ask for the error bound, which costs gradients.
+        return materialise(SymmetricMatrix(self.shape[0], self, None, None, 0.0))
 
     def _adjoint(self) -> Self:
         return self
@@ -70,7 +71,7 @@ class HessianOperator(_SymmetricOperator):
         Length h > 0 of the difference step.  Default: the minimiser 2 sqrt(epsilon / L) of the error bound when
         `hessian_lipschitz` is given, else the square root of the machine epsilon times 1 + ||x||.
     hessian_lipschitz : float, optional
-        Lipschitz constant L of the Hessian near x, which makes `error_bound` a bound; without it that is an estimate.
+        Lipschitz constant L of the Hessian near x, which bounds the truncation error; estimated if not given.
     gradient_noise : float, optional
         Bound epsilon on the error of a computed gradient; estimated from seven nearby gradients when it is needed and
         not given.
@@ -140,6 +141,7 @@ class HessianOperator(_SymmetricOperator):
         )
         self._lipschitz = _optional_size(hessian_lipschitz, "hessian_lipschitz")
         self._noise = _optional_size(gradient_noise, "gradient_noise")
+        self._is_noise_given = self._noise is not None
         self._gradient_at_x: FloatArray | None = None
         self._error_bound: float | None = None
         self.n_products = 0
@@ -171,10 +173,17 @@ class HessianOperator(_SymmetricOperator):
 
     @property
     def error_bound_source(self) -> str:
-        """Where `error_bound` comes from: ``"exact"``, ``"lipschitz"`` (both numbers given) or ``"estimated"``."""
+        """Where `error_bound` comes from.
+
+        ``"exact"``: there is no error.  ``"given"``: it is a bound, from the user's `hessian_lipschitz` and
+        `gradient_noise`.  ``"lipschitz"``: the truncation error is bounded, the noise estimated.  ``"estimated"``:
+        both are.
+        """
         if self.is_exact:
             return "exact"
-        return "lipschitz" if self._lipschitz is not None else "estimated"
+        if self._lipschitz is None:
+            return "estimated"
+        return "given" if self._is_noise_given else "lipschitz"
 
     @property
     def error_bound(self) -> float:

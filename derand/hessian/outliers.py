@@ -93,7 +93,9 @@ def estimate_bulk_edges(density: SpectralDensity) -> BulkEdges:
 
     Notes
     -----
-    An estimate, not a bound.  It supposes many more eigenvalues than steps.  Deterministic.
+    An estimate, not a bound, and the standard errors don't know of its bias: with a Marchenko-Pastur bulk and three
+    outliers, eight matrices each, it was 1 to 4 % of the half width at n = 400 to 1600, and 13 % at n = 200.
+    Deterministic.
 
     References
     ----------

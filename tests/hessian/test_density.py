@@ -109,25 +109,25 @@ def test_atoms_are_seen_at_full_weight():
 
 
 def test_semicircle_density():
-    """GOE, n = 1500: the smoothed density against the semicircle law with the same Gaussian."""
+    """GOE, n = 700: the smoothed density against the semicircle law with the same Gaussian."""
     rng = np.random.default_rng(0)
-    B = rng.standard_normal((1500, 1500))
-    found = spectral_density((B + B.T) / np.sqrt(3000), n_vectors=8, n_steps=40, method="lanczos", rng=1)
+    B = rng.standard_normal((700, 700))
+    found = spectral_density((B + B.T) / np.sqrt(1400), n_vectors=8, n_steps=40, method="lanczos", rng=1)
     width, x = 0.15, np.linspace(-2.2, 2.2, 23)
     grid = np.linspace(-2, 2, 4001)
     law = np.sqrt(4 - grid**2) / (2 * np.pi)
     kernel = np.exp(-0.5 * ((x[:, None] - grid) / width) ** 2) / (width * np.sqrt(2 * np.pi))
     exact = np.trapezoid(kernel * law, grid, axis=1)
     density = found.density(x, width)
-    assert np.all(np.abs(density.value - exact) <= 6.6 * density.standard_error + 0.004)
+    assert np.all(np.abs(density.value - exact) <= 6.6 * density.standard_error + 0.006)
     # Variance of one vector about (2/n) int kernel^2 law = (2/n) law(0) / (2 sqrt(pi) width), hence 0.010 for eight
     # vectors.
-    assert 0.005 < np.max(density.standard_error) < 0.02
+    assert 0.007 < np.max(density.standard_error) < 0.03
 
 
 def test_marchenko_pastur_density():
     """Ratio 1/2, edges (1 -+ sqrt(1/2))^2."""
-    n = 600
+    n = 400
     X = np.random.default_rng(0).standard_normal((n, 2 * n))
     A = LinearOperator((n, n), matvec=lambda v: X @ (X.T @ v.ravel()) / (2 * n), dtype=np.float64)
     found = spectral_density(A, n_vectors=8, n_steps=40, method="lanczos", rng=1)

@@ -1,5 +1,7 @@
 """Tests of the comparison of claimed with measured derivatives."""
 
+import math
+
 import numpy as np
 import pytest
 
@@ -44,15 +46,17 @@ def test_between_the_sides_of_a_kink_is_right():
     ]
 
 
-def test_probe_counts_and_survives_domain_errors():
-    import math
-
-    def fun(x):
-        return math.exp(x[0]), np.array([math.exp(x[0])])  # raises OverflowError far away
-
-    probe = DerivativeProbe(fun, [500.0], 1e-5)
+@pytest.mark.parametrize(
+    ("f", "slope", "x"),
+    [(math.exp, math.exp, 500.0), (math.log, lambda x: 1 / x, 1e-3), (math.sqrt, lambda x: 0.5 / math.sqrt(x), 1e-8)],
+)
+def test_exceptions_outside_the_domain_are_left_out(f, slope, x):
+    """math.exp raises OverflowError far to the right, log and sqrt ValueError to the left of 0."""
+    probe = DerivativeProbe(lambda y: (f(y[0]), np.array([slope(y[0])])), [x], 1e-5)
     assert probe.judge(np.array([0]), np.ones(1), Findings())
     assert probe.n_evaluations > 10
+    wrong = DerivativeProbe(lambda y: (f(y[0]), np.array([1.01 * slope(y[0])])), [x], 1e-5)
+    assert not wrong.judge(np.array([0]), np.ones(1), Findings())
 
 
 def test_judge_product_names_rows():

@@ -44,6 +44,15 @@ def test_differences_are_within_the_estimated_error(source):
     assert H.error_bound_source == "estimated"
 
 
+def test_dense_costs_one_gradient_a_column_and_one_at_x():
+    fun, _ = quartic(6)
+    H = HessianOperator(np.ones(6), fun=fun)
+    H.dense()
+    assert H.n_gradients == 7
+    H.block([1, 2]).dense()
+    assert H.n_gradients == 9
+
+
 def test_products_are_homogeneous_and_zero_costs_no_gradient():
     fun, _ = quartic(4)
     H = HessianOperator(np.ones(4), fun=fun)
@@ -93,6 +102,7 @@ def test_given_noise_and_step_are_used():
     H = HessianOperator(np.ones(2), gradient=np.copy, hessian_lipschitz=4.0, gradient_noise=1e-10)
     assert H.step == pytest.approx(2 * np.sqrt(1e-10 / 4.0))
     assert H.error_bound == pytest.approx(2 * np.sqrt(4.0 * 1e-10))
+    assert H.error_bound_source == "given"
     assert HessianOperator(np.ones(2), gradient=np.copy, step=0.5).step == 0.5
 
 

@@ -85,29 +85,32 @@ def test_estimated_edges_of_the_semicircle():
     assert 0.0 < edges.high_error < 0.05
 
 
-@pytest.mark.parametrize("zeros", [0, 300])
+@pytest.mark.parametrize("zeros", [0, 200])
 def test_estimated_edges_of_marchenko_pastur_with_outliers_and_zeros(zeros):
-    """Half of the eigenvalues exactly zero are an isolated mass and must not move the edges (1 -+ sqrt(1/2))^2."""
-    n = 600
+    """A third of the eigenvalues exactly zero is an isolated mass and must not move the edges (1 -+ sqrt(1/2))^2.
+
+    The estimate scatters by 0.03 from matrix to matrix at this order, so 0.1 is three deviations.
+    """
+    n = 400
     rng = np.random.default_rng(1)
     w = np.linalg.eigvalsh(np.cov(rng.standard_normal((n, 2 * n))))
-    w = np.concatenate([w[:-3], [4.0, 6.0, 6.0], np.zeros(zeros)])
+    w = np.concatenate([w, [4.0, 6.0, 6.0], np.zeros(zeros)])
     A = reflected(w, rng)
-    edges = estimate_bulk_edges(spectral_density(A, n_vectors=5, n_steps=48, method="lanczos", rng=0))
-    assert edges.high == pytest.approx((1 + np.sqrt(0.5)) ** 2, abs=0.08)
-    assert edges.low == pytest.approx((1 - np.sqrt(0.5)) ** 2, abs=0.08)
+    edges = estimate_bulk_edges(spectral_density(A, n_vectors=5, n_steps=40, method="lanczos", rng=0))
+    assert edges.high == pytest.approx((1 + np.sqrt(0.5)) ** 2, abs=0.1)
+    assert edges.low == pytest.approx((1 - np.sqrt(0.5)) ** 2, abs=0.1)
     found = outliers(A, side="upper", rng=0)
     np.testing.assert_allclose(found.values, [4.0, 6.0, 6.0], rtol=1e-8)
     below = outliers(A, side="lower", rng=0)
     assert len(below.values) == zeros
-    # Three hundred copies one by one would take far more products than all columns.
+    # Two hundred copies one by one would take far more products than all columns.
     assert below.n_products <= 300 + 2 * len(w) + zeros
 
 
 def test_spiked_goe_above_the_transition():
     """A rank-one spike theta > 1 gives one outlier at theta + 1/theta (Baik, Ben Arous, Peche); theta < 1 gives
     none."""
-    n = 800
+    n = 500
     rng = np.random.default_rng(2)
     u = rng.standard_normal(n)
     u /= np.linalg.norm(u)
@@ -120,10 +123,10 @@ def test_spiked_goe_above_the_transition():
 
 
 def test_no_false_outliers_in_plain_goe():
-    """Twenty matrices: the cut lies some 3.5 Tracy-Widom deviations beyond the edge."""
+    """Ten matrices: the cut lies some 3.5 Tracy-Widom deviations beyond the edge."""
     rng = np.random.default_rng(3)
-    counts = [len(outliers(goe(300, rng), rng=i).values) for i in range(20)]
-    assert sum(counts) <= 1
+    counts = [len(outliers(goe(200, rng), rng=i).values) for i in range(10)]
+    assert sum(counts) == 0
 
 
 def test_a_spectrum_that_is_no_single_bulk_is_announced():
