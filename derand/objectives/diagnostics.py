@@ -9,6 +9,7 @@ import numpy as np
 
 from derand._utils.reductions import norm
 from derand._utils.validation import FloatArray, check_scalar
+from derand.objectives.bias_hessian import BiasHessian
 from derand.objectives.protocol import GaussianExpectation
 
 __all__ = ["DerandomizationCheck", "SteinResidual", "lemma_bound", "stein_residual", "weight_bound"]
@@ -29,7 +30,8 @@ class SteinResidual:
     relative : float
         The same over the larger of the two norms.
     min_eigenvalue : float
-        Smallest eigenvalue of the E[Hess g(z)] used, taken over new points where the expectation is sampled.
+        Lower bound of the smallest eigenvalue of the E[Hess g(z)] used, which is taken over new points where the
+        expectation is sampled.
     """
 
     absolute: float
@@ -110,7 +112,7 @@ def lemma_bound(lam: float, rho: float, hessian_lipschitz: float) -> float:
     return accuracy / denominator if denominator > 0.0 else math.inf
 
 
-def weight_bound(parts: GaussianExpectation, factor: FloatArray, lam: float) -> float:
+def weight_bound(parts: GaussianExpectation, hessian: BiasHessian, factor: FloatArray, lam: float) -> float:
     """Return the a-posteriori bound (||grad_W f|| + ||G - H W||) / (2 lam + min_eigenvalue(H)) on ||W||_F.
 
     With G = E[grad g xi'] the gradient is grad_W f = G + 2 lam W, hence (H + 2 lam I) W = grad_W f - (G - H W) for
@@ -121,6 +123,8 @@ def weight_bound(parts: GaussianExpectation, factor: FloatArray, lam: float) -> 
     ----------
     parts : GaussianExpectation
         The expectation at the point.
+    hessian : BiasHessian
+        H.
     factor : array, shape (k, r)
         W.
     lam : float
@@ -132,28 +136,26 @@ def weight_bound(parts: GaussianExpectation, factor: FloatArray, lam: float) -> 
         The bound, rounding errors included; infinite when the denominator isn't positive.
     """
     k, r = factor.shape
-    hessian = parts.hessian(k)
     slope = parts.factor_gradient[:k]
-    if not (np.isfinite(hessian).all() and np.isfinite(slope).all()):
+    if not (math.isfinite(hessian.lower) and np.isfinite(slope).all()):
         return math.inf
-    curvature, weight_norm = norm(hessian), norm(factor)
-    # Backward error of eigvalsh and of the products, with a factor of safety of about 4.
-    rounding = 8.0 * (k + r) * _EPS * (curvature + 2.0 * lam)
-    denominator = 2.0 * lam + float(np.linalg.eigvalsh(hessian)[0]) - rounding
+    # Rounding of products with k terms, with a factor of safety of about 4; that of the eigenvalue is in ``lower``.
+    rounding = 8.0 * (k + r) * _EPS * (hessian.size + 2.0 * lam)
+    denominator = 2.0 * lam + hessian.lower - rounding
     if denominator <= 0.0:
         return math.inf
-    numerator = norm(slope + 2.0 * lam * factor) + norm(slope - hessian @ factor) + rounding * weight_norm
-    return float(numerator / denominator)
+    residual = norm(slope - hessian.times(factor))
+    return float((norm(slope + 2.0 * lam * factor) + residual + rounding * norm(factor)) / denominator)
 
 
-def stein_residual(slope: FloatArray, hessian: FloatArray, factor: FloatArray, lam: float) -> SteinResidual:
+def stein_residual(slope: FloatArray, hessian: BiasHessian, factor: FloatArray, lam: float) -> SteinResidual:
     """Return the residual of E[grad g xi'] = E[Hess g] W.
 
     Parameters
     ----------
     slope : array, shape (k, r)
         E[grad g xi'] of the objective.
-    hessian : array, shape (k, k)
+    hessian : BiasHessian
         E[Hess g], over new points where the objective is sampled.
     factor : array, shape (k, r)
         W.
@@ -166,8 +168,7 @@ def stein_residual(slope: FloatArray, hessian: FloatArray, factor: FloatArray, l
         The residual.  The relative one is taken over at least 1.5e-8 (||E[Hess g]|| + 2 lam): smaller weights are zero
         for all purposes, and a ratio of two roundings says nothing.
     """
-    product = hessian @ factor
+    product = hessian.times(factor)
     absolute = norm(slope - product)
-    floor = math.sqrt(_EPS) * (norm(hessian) + 2.0 * lam)
-    lowest = float(np.linalg.eigvalsh(hessian)[0]) if np.isfinite(hessian).all() else -math.inf
-    return SteinResidual(absolute, absolute / max(norm(slope), norm(product), floor), lowest)
+    floor = math.sqrt(_EPS) * (hessian.size + 2.0 * lam)
+    return SteinResidual(absolute, absolute / max(norm(slope), norm(product), floor), hessian.lower)

@@ -13,6 +13,7 @@ from derand._utils.rng import RNGLike, check_rng
 from derand._utils.validation import FloatArray, check_scalar
 from derand.exceptions import MeaninglessCertificateWarning
 from derand.objectives import diagnostics
+from derand.objectives.bias_hessian import DEFAULT_CONFIDENCE, BiasHessian
 from derand.objectives.diagnostics import STEIN_LIMIT, DerandomizationCheck, SteinResidual
 from derand.objectives.finish import Solver, finish
 from derand.objectives.nodes import NodeExpectation, NodeSet
@@ -98,7 +99,9 @@ class SmoothedObjective(SmoothedFunction):
     (9.5, array([2., 4., 3.]))
     """
 
-    def weight_bound(self, W: Any, b: Any, theta: Any = None) -> float:
+    def weight_bound(
+        self, W: Any, b: Any, theta: Any = None, *, confidence: float = DEFAULT_CONFIDENCE, rng: RNGLike = 0
+    ) -> float:
         """Return the a-posteriori bound on ||W||_F, (||grad_W f||_F + s) / (2 lam + min_eigenvalue(hess_bb)).
 
         s is the absolute Stein residual of the objective's own points: zero for an exact expectation.  No constant has
@@ -112,6 +115,11 @@ class SmoothedObjective(SmoothedFunction):
             Biases.
         theta : array, shape (n_parameters,), optional
             Parameters.
+        confidence : float in (0, 1), default 1 - 1e-6
+            For k > 1000, where the eigenvalue is bounded by Lanczos: probability, over ``rng``, that the bound holds.
+            For smaller k it is certain.
+        rng : None, int or Generator, default 0
+            Source of Lanczos' start vector.
 
         Returns
         -------
@@ -119,7 +127,9 @@ class SmoothedObjective(SmoothedFunction):
             The bound; infinite when the denominator isn't positive, never negative.
         """
         factor = self._variables.factor(W)
-        return diagnostics.weight_bound(self._parts(factor, self._variables.point(b, theta)), factor, self.lam)
+        parts = self._parts(factor, self._variables.point(b, theta))
+        hessian = self._bias_hessian(parts, confidence=confidence, rng=rng)
+        return diagnostics.weight_bound(parts, hessian, factor, self.lam)
 
     def lemma_bound(self, rho: float, hessian_lipschitz: float) -> float:
         """Return rho / (2 lam - sqrt(hessian_lipschitz rho)), a bound on ||W||_F at every rho-SOSP (Lemma 3.1)."""
@@ -184,7 +194,7 @@ class SmoothedObjective(SmoothedFunction):
         factor, point = self._variables.split(x)
         parts = self._parts(factor, point)
         residual = self._stein(factor, point, rng)
-        bound, size = diagnostics.weight_bound(parts, factor, self.lam), norm(factor)
+        bound, size = diagnostics.weight_bound(parts, self._bias_hessian(parts), factor, self.lam), norm(factor)
         slope = norm(parts.factor_gradient[: self.k] + 2.0 * self.lam * factor)
         denominator = 2.0 * self.lam + residual.min_eigenvalue
         harmless = denominator > 0.0 and (slope + residual.absolute) / denominator <= limit
@@ -250,7 +260,14 @@ class SmoothedObjective(SmoothedFunction):
         elif self.expectation != "exact":
             seed = self._fresh_seed if rng is None else int(check_rng(rng).integers(2**63))
             judge = self._expect(factor, point, self._new_nodes(self._n_nodes, seed))
-        return diagnostics.stein_residual(parts.factor_gradient[: self.k], judge.hessian(self.k), factor, self.lam)
+        hessian = self._bias_hessian(judge)
+        return diagnostics.stein_residual(parts.factor_gradient[: self.k], hessian, factor, self.lam)
+
+    def _bias_hessian(
+        self, parts: GaussianExpectation, *, confidence: float = DEFAULT_CONFIDENCE, rng: RNGLike = 0
+    ) -> BiasHessian:
+        """Return E[Hess g]; a hundredth of 2 lam is accuracy enough for its least eigenvalue."""
+        return BiasHessian(parts, self.k, tol=0.02 * self.lam, confidence=confidence, rng=rng)
 
     def _meaningless(self, residual: SteinResidual, *, harmless: bool = False) -> str:
         """Say why certificates mean little here; empty when they do."""
