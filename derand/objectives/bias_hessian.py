@@ -1,4 +1,4 @@
-"""E[Hess g] in the smoothed coordinates: the block of the biases in the objective's Hessian, and its least eigenvalue."""
+"""E[Hess g] in the smoothed coordinates, the block of the biases in the objective's Hessian; its least eigenvalue."""
 
 from __future__ import annotations
 

@@ -7,11 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from derand._utils.arrays import IntArray, array_namespace, as_like, index_like
+from derand._utils.arrays import array_namespace, as_like, index_like
 from derand._utils.validation import FloatArray, check_array, check_int
-from derand.exceptions import InputError, InputTypeError
+from derand.exceptions import InputError
 from derand.gaussian.quadrature import tensor_gauss_hermite
 from derand.objectives.function import checked
+from derand.objectives.indexing import check_indices
 from derand.objectives.protocol import Integrand
 
 __all__ = ["LocalExpectation", "LocalSum"]
@@ -69,15 +70,8 @@ class LocalSum:
         self._dim = check_int(dim, "dim", low=1)
         if not 1 <= inner.dim <= _MAX_LOCAL:
             raise InputError(f"inner must have 1 to {_MAX_LOCAL} dimensions, got {inner.dim}")
-        index = np.asarray(indices)
-        if index.dtype.kind not in "iu":
-            raise InputTypeError(f"indices must hold integers, got {index.dtype}")
-        if index.ndim != 2 or index.shape[0] == 0 or index.shape[1] != inner.dim:
-            raise InputError(f"indices must have shape (n_terms, {inner.dim}) with n_terms >= 1, got {index.shape}")
-        if index.min() < 0 or index.max() >= self._dim:
-            raise InputError(f"indices must lie in [0, {self._dim - 1}], got {index.min()}..{index.max()}")
-        self.indices: IntArray = index.astype(np.int64)
-        shape = (index.shape[0],)
+        self.indices = check_indices(indices, "indices", width=inner.dim, limit=self._dim)
+        shape = (self.indices.shape[0],)
         self.weights = np.ones(shape) if weights is None else check_array(weights, "weights", shape=shape)
         self.n_nodes = _DEFAULT_NODES[inner.dim] if n_nodes is None else check_int(n_nodes, "n_nodes", low=2, high=400)
 

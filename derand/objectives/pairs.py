@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from derand._utils.arrays import IntArray, array_namespace, as_like, index_like
+from derand._utils.arrays import array_namespace, as_like, index_like
 from derand._utils.validation import FloatArray, check_array, check_scalar
-from derand.exceptions import InputError, InputTypeError
 from derand.gaussian.bivariate import expected_sign_product, expected_sign_product_derivatives
 from derand.objectives.activations import ProbitSign
+from derand.objectives.indexing import check_indices
 from derand.objectives.protocol import GaussianExpectation
 from derand.objectives.ridge import LinearForms, RidgeSum
 from derand.objectives.sums import ExpectationSum
@@ -86,17 +86,8 @@ class SignPairSum:
     ) -> None:
         self.sign = ProbitSign(width)
         self.forms = LinearForms(dim, forms, offsets)
-        index = np.asarray(pairs)
-        if index.dtype.kind not in "iu":
-            raise InputTypeError(f"pairs must hold integers, got {index.dtype}")
-        if index.ndim != 2 or index.shape[1] != 2 or index.shape[0] == 0:
-            raise InputError(f"pairs must have shape (n_pairs, 2) with n_pairs >= 1, got {index.shape}")
-        if index.min() < 0 or index.max() >= self.forms.n_forms:
-            raise InputError(
-                f"pairs must hold indices in [0, {self.forms.n_forms - 1}], got {index.min()}..{index.max()}"
-            )
-        self.left: IntArray = index[:, 0].astype(np.int64)
-        self.right: IntArray = index[:, 1].astype(np.int64)
+        index = check_indices(pairs, "pairs", width=2, limit=self.forms.n_forms)
+        self.left, self.right = index[:, 0], index[:, 1]
         shape = (index.shape[0],)
         self.weights = np.ones(shape) if weights is None else check_array(weights, "weights", shape=shape)
 
