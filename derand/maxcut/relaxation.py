@@ -19,13 +19,13 @@ from derand.maxcut.sphere_newton import SpherePoint, newton_step
 
 __all__ = ["Relaxation", "expected_cut", "quasi_random_vectors", "relaxation_value", "solve_relaxation"]
 
-# Above this many stored numbers the rank starts low: the factor, not the graph, would dominate memory and time.
-_LARGE_FACTOR = 2_000_000
-_FIRST_RANK = 20
+# The rank starts near that of optima of random graphs, lower where the factor would have more entries than this.
+_LARGE_FACTOR = 500_000
 # Products times stored entries by default: seconds, not minutes, on the largest graphs.
 _DEFAULT_WORK = 200_000_000
 # Singular values of the factor below this share of the largest count as zero.
 _RANK_TOL = 1e-3
+_CLEARLY_FULL = 0.1
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,7 +69,7 @@ class Relaxation:
 def solve_relaxation(
     problem: MaxCutProblem,
     *,
-    tol: float = 1e-7,
+    tol: float = 1e-6,
     max_rank: int | None = None,
     max_products: int | None = None,
     time_limit: float | None = None,
@@ -86,7 +86,7 @@ def solve_relaxation(
     ----------
     problem : MaxCutProblem
         The graph; any weights.
-    tol : float, default 1e-7
+    tol : float, default 1e-6
         Target for `Relaxation.residual`, in (0, 1).
     max_rank : int, optional
         Largest number of columns; by default one more than the Barvinok-Pataki rank sqrt(2 n).
@@ -164,14 +164,19 @@ class _Solver:
     def run(self) -> Relaxation:
         """Return the relaxation: stages of ascent and Newton steps with a growing number of columns."""
         n = self.problem.n
-        first = _FIRST_RANK if n * _FIRST_RANK <= _LARGE_FACTOR else max(8, _LARGE_FACTOR // max(n, 1))
+        first = max(8, min(int(8 + 0.2 * math.sqrt(2 * n)), _LARGE_FACTOR // max(n, 1)))
         vectors, last = quasi_random_vectors(n, min(first, self.max_rank)), math.inf
         # Vertices without edges would keep their start and make every factor look full.
         vectors[self.blocks.isolated] = np.eye(1, vectors.shape[1])
         while True:
             self._ascend(vectors)
-            point = self._polish(SpherePoint.at(self.blocks.matrix, vectors))
-            turned, rank = principal_axes(point.vectors)
+            widest = vectors.shape[1] >= self.max_rank
+            point = self._polish(SpherePoint.at(self.blocks.matrix, vectors), self.tol if widest else 1e-3)
+            turned, rank = principal_axes(point.vectors, _CLEARLY_FULL)
+            if rank < turned.shape[1] and not widest:
+                # Some direction fades away, so this width may do: find out by solving hard.
+                point = self._polish(point, self.tol)
+                turned, rank = principal_axes(point.vectors)
             # A wider factor that gained nothing is as good a sign as a rank-deficient one.
             stalled = last - point.value <= 1e-8 * abs(point.value)
             full = rank < turned.shape[1] or turned.shape[1] >= barvinok_pataki_rank(n) or stalled
@@ -180,7 +185,7 @@ class _Solver:
             vectors, last = _widen(turned, min(self.max_rank, turned.shape[1] * 3 // 2 + 1)), point.value
 
     def _ascend(self, vectors: FloatArray) -> None:
-        """Sweep until ten sweeps gain less than 1e-5 of the value, which is where Newton steps become cheaper."""
+        """Sweep until ten sweeps gain less than 1e-4 of the value, which is where Newton steps become cheaper."""
         last = -math.inf
         for sweep in range(1, 201):
             total = self.blocks.sweep(vectors)
@@ -188,13 +193,13 @@ class _Solver:
             if self._is_over():
                 return
             if sweep % 10 == 0:
-                if total - last <= 1e-5 * abs(total):
+                if total - last <= 1e-4 * abs(total):
                     return
                 last = total
 
-    def _polish(self, point: SpherePoint) -> SpherePoint:
-        """Return the point after Newton steps down to the tolerance."""
-        while not self._is_over() and point.residual() > self.tol:
+    def _polish(self, point: SpherePoint, tol: float) -> SpherePoint:
+        """Return the point after Newton steps down to the residual ``tol``."""
+        while not self._is_over() and point.residual() > tol:
             moved, used = newton_step(self.blocks.matrix, point, min(300, self.max_products - self.used))
             self.used += used
             if moved is point:
@@ -260,27 +265,29 @@ def quasi_random_vectors(n: int, rank: int) -> FloatArray:
     return vectors
 
 
-def principal_axes(vectors: FloatArray) -> tuple[FloatArray, int]:
+def principal_axes(vectors: FloatArray, share: float = _RANK_TOL) -> tuple[FloatArray, int]:
     """Return V turned to its principal directions, descending, signs fixed, and its numerical rank.
 
     Parameters
     ----------
     vectors : ndarray, shape (n, k)
         Unit rows.
+    share : float, default 1e-3
+        Singular values below this share of the largest count as zero.
 
     Returns
     -------
     turned : ndarray, shape (n, k)
         V Q for an orthogonal Q, rows normalised again; all inner products are kept.
     rank : int
-        Number of singular values above 1e-3 of the largest.
+        Number of singular values that count.
     """
     eigenvalues, axes = np.linalg.eigh(vectors.T @ vectors)
     eigenvalues, axes = eigenvalues[::-1], axes[:, ::-1]
     turned = vectors @ axes
     turned *= np.where(np.sum(turned**3, axis=0) < 0.0, -1.0, 1.0)
     turned /= np.sqrt(row_dots(turned, turned))[:, None]
-    rank = int(np.sum(eigenvalues > _RANK_TOL**2 * float(eigenvalues[0])))
+    rank = int(np.sum(eigenvalues > share**2 * float(eigenvalues[0])))
     return np.ascontiguousarray(turned), rank
 
 
