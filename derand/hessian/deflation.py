@@ -12,8 +12,8 @@ from scipy.linalg import eigh_tridiagonal
 
 from derand._utils.reductions import norm
 from derand._utils.validation import FloatArray
+from derand.hessian.christoffel import christoffel_lower_bound, spectrum_slack, start_component_target
 from derand.hessian.lanczos import LanczosProcess
-from derand.hessian.min_eigenvalue import _lower_bound, _slack, _start_component_quantile
 from derand.hessian.symmetric import SymmetricMatrix, rounding_bound
 
 __all__ = ["Deflation", "Target", "enclosures", "search", "search_budget"]
@@ -245,7 +245,7 @@ def _run(
     """One Lanczos run on the complement: lock what is wanted, or find that nothing is."""
     dimension = found.matrix.n - len(found.vectors)
     process = _DeflatedProcess(found, rng.standard_normal(found.matrix.n))
-    log_target = -math.log(_start_component_quantile(dimension, delta / 2.0))
+    log_target = start_component_target(dimension, delta / 2.0)
     locked = found.values
     next_look = 4
     while True:
@@ -280,5 +280,5 @@ def _complement_bounds(
     mirrored.alpha = [-a for a in process.alpha]
     # A run that fills the complement is exact, though its last beta needn't have been seen to vanish.
     forward.is_exhausted = mirrored.is_exhausted = is_full
-    slack = _slack(process, product_error) + rounding_bound(process.basis.shape[1], process.scale)
-    return _lower_bound(forward, log_target) - slack, slack - _lower_bound(mirrored, log_target)
+    slack = spectrum_slack(process, product_error)
+    return christoffel_lower_bound(forward, log_target) - slack, slack - christoffel_lower_bound(mirrored, log_target)

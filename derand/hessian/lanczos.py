@@ -27,6 +27,8 @@ class LanczosProcess:
     orthogonalised twice against all earlier ones, so the relation and the orthogonality hold to rounding; the bounds
     that are built on T need this.
 
+    `asymmetry` is the largest deviation seen from q_i . A q_j = q_j . A q_i, a check of symmetry that costs nothing.
+
     Parameters
     ----------
     matvec : callable
@@ -69,6 +71,7 @@ class LanczosProcess:
         self.alpha: list[float] = []
         self.beta: list[float] = []
         self.is_exhausted = False
+        self.asymmetry = 0.0
 
     @property
     def n_steps(self) -> int:
@@ -110,10 +113,12 @@ class LanczosProcess:
         if not np.all(np.isfinite(w)):
             raise InputError("the product with a unit vector isn't finite")
         size = norm(w)
-        self.alpha.append(float(q @ w))
         rows = self._rows[: m + 1]
-        for _ in range(2):
-            w -= (rows @ w) @ rows
+        shares = rows @ w
+        self.alpha.append(float(shares[m]))
+        w -= shares @ rows
+        w -= (rows @ w) @ rows
+        self._compare_with_transpose(shares[:m])
         beta = norm(w)
         if m + 1 == n or beta <= 4.0 * _EPS * max(size, self.scale) * np.sqrt(n):
             self.beta.append(0.0)
@@ -122,6 +127,12 @@ class LanczosProcess:
         self.beta.append(beta)
         self._append(w / beta)
         return True
+
+    @property
+    def start_product(self) -> FloatArray:
+        """A q_1, shape (n,), put together from the first two basis vectors; needs one finished step."""
+        second = self._rows[1] if self.beta[0] > 0.0 else 0.0
+        return np.asarray(self.alpha[0] * self._rows[0] + self.beta[0] * second)
 
     def ritz_values(self) -> FloatArray:
         """Return the eigenvalues of T in ascending order, an array of shape (m,)."""
@@ -153,6 +164,13 @@ class LanczosProcess:
         vectors = s.T @ self.basis
         vectors /= np.sqrt(np.sum(vectors**2, axis=1, keepdims=True))
         return np.asarray(values), vectors, np.asarray(self.beta[-1] * np.abs(s[-1]))
+
+    def _compare_with_transpose(self, shares: FloatArray) -> None:
+        """For a symmetric A the new product meets the earlier vectors in (0, ..., 0, beta)."""
+        if len(shares):
+            expected = np.zeros(len(shares))
+            expected[-1] = self.beta[-1]
+            self.asymmetry = max(self.asymmetry, float(np.max(np.abs(shares - expected))))
 
     def _append(self, q: FloatArray) -> None:
         """Store the next basis vector, doubling the storage when it is full."""

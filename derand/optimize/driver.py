@@ -1,0 +1,270 @@
+"""The one loop that runs every method: certificates, escapes, limits, callbacks, checkpoints."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from derand._utils.validation import FloatArray
+from derand.exceptions import InputError
+from derand.hessian.min_eigenvalue import MinEigenvalue
+from derand.optimize.certificate import SOSPCertificate, Tolerances, certify
+from derand.optimize.checkpoint import Checkpoint, generator_from_state, generator_state
+from derand.optimize.derivative_samples import estimate_curvature_scales, verify_derivatives
+from derand.optimize.method import Method, NegativeCurvature
+from derand.optimize.oracle import Oracle, Point, StopRun
+from derand.optimize.result import IterationRecord, SOSPResult
+from derand.optimize.status import SOSPStatus
+
+__all__ = ["Driver"]
+
+Callback = Callable[[SOSPResult], Any]
+
+
+@dataclass(frozen=True)
+class _Progress:
+    """Counters of a run, and what it has settled."""
+
+    nit: int = 0
+    n_certificates: int = 0
+    n_escapes: int = 0
+    is_verified: bool = False
+
+
+class Driver:
+    """Runs a method from a point or a checkpoint to a status.
+
+    Parameters
+    ----------
+    oracle : Oracle
+        The function, with its limits.
+    method : Method
+        How to search.
+    tolerances : Tolerances
+        What is to be proved; a `curv_tol` of nan is settled from an estimated Lipschitz constant at the first
+        candidate.
+    rng : Generator
+        Source of all random numbers.
+    max_iter : int
+        Most iterations.
+    callback : callable or None
+        Called with the state after each iteration; True or StopIteration ends the run.
+    """
+
+    def __init__(
+        self,
+        oracle: Oracle,
+        method: Method[Any],
+        tolerances: Tolerances,
+        rng: np.random.Generator,
+        *,
+        max_iter: float = math.inf,
+        callback: Callback | None = None,
+    ) -> None:
+        self.oracle, self.method, self.tolerances, self.rng = oracle, method, tolerances, rng
+        self.max_iter, self.callback = max_iter, callback
+        self.progress = _Progress()
+        self.history: list[IterationRecord] = []
+        self.certificate: SOSPCertificate | None = None
+        self.state: Any = None
+        self._snapshot: dict[str, Any] = {}
+
+    def start(self, x0: FloatArray) -> SOSPResult:
+        """Return the outcome of a run from x0."""
+        try:
+            point = self.oracle.evaluate(x0)
+            if not math.isfinite(point.fun):
+                self.oracle.best = point
+                return self._result(SOSPStatus.NON_FINITE, "the start x0 is such a point")
+            if self.oracle.fun_lower == -math.inf:
+                self.oracle.fun_lower = point.fun - 1e10 * (1.0 + abs(point.fun))
+            self.state = self.method.init(self.oracle, point)
+        except StopRun as stop:
+            self.oracle.best = self.oracle.best or Point(x0, math.nan, np.full_like(x0, math.nan))
+            return self._result(stop.status, stop.detail)
+        self._record("start")
+        return self._run()
+
+    def resume(self, checkpoint: Checkpoint, n: int) -> SOSPResult:
+        """Return the outcome of a run that goes on from a checkpoint.
+
+        Parameters
+        ----------
+        checkpoint : Checkpoint
+            Of a run with the same function, method and tolerances.
+        n : int
+            Number of variables of the function.
+
+        Returns
+        -------
+        SOSPResult
+            Bit for bit what the uninterrupted run returns.
+
+        Raises
+        ------
+        InputError
+            If the checkpoint belongs to another method or to another number of variables.
+        """
+        if checkpoint.meta.get("method") != self.method.name:
+            raise InputError(f"the checkpoint is of method {checkpoint.meta.get('method')!r}, not {self.method.name!r}")
+        known = (*self.method.state_types, _Progress, Tolerances, Point, SOSPCertificate)
+        types = {kind.__name__: kind for kind in known}
+        self.state = checkpoint.unpack("state", types)
+        if self.state.point.x.size != n:
+            raise InputError(f"the checkpoint has {self.state.point.x.size} variables, x0 has {n}")
+        self.progress = checkpoint.unpack("progress", types)
+        self.tolerances = checkpoint.unpack("tolerances", types)
+        self.certificate = checkpoint.unpack("certificate", types)
+        self.history = [IterationRecord(*record) for record in checkpoint.unpack("history", types)]
+        self.rng = generator_from_state(checkpoint.unpack("rng", types))
+        self.oracle.best = checkpoint.unpack("best", types)
+        self.oracle.nfev, self.oracle.nhev = checkpoint.unpack("counts", types)
+        self.oracle.fun_lower = checkpoint.unpack("fun_lower", types)
+        self._snapshot = self._boundary()
+        return self._run()
+
+    def _run(self) -> SOSPResult:
+        """Iterate until something ends the run."""
+        try:
+            while True:
+                if self.progress.nit >= self.max_iter:
+                    return self._result(SOSPStatus.BUDGET)
+                status = self._iterate()
+                if status is not None:
+                    return self._result(status)
+        except StopRun as stop:
+            return self._after_stop(stop)
+        except KeyboardInterrupt:
+            return self._result(SOSPStatus.INTERRUPTED)
+        except Exception as error:
+            # The user's function failed: what was reached travels with its own exception.
+            error.partial = self._result(SOSPStatus.INTERRUPTED)  # type: ignore[attr-defined]
+            raise
+
+    def _iterate(self) -> SOSPStatus | None:
+        """Take one step, or certify a candidate and leave it if it is a saddle."""
+        if not self.method.is_candidate(self.state):
+            self.state, event = self.method.step(self.oracle, self.state, self.rng)
+            return self._record(event)
+        point: Point = self.state.point
+        self._settle_tolerances(point)
+        found = self._certify(point)
+        assert self.certificate is not None
+        if self.certificate.is_certified:
+            self._record("certificate")
+            return SOSPStatus.CERTIFIED
+        if self.certificate.min_eigenvalue + self.certificate.hvp_error >= 0.0:
+            return SOSPStatus.INCONCLUSIVE
+        direction = NegativeCurvature(found.vector, found.value)
+        escaped = self.method.escape(self.oracle, self.state, direction, self.rng)
+        if escaped is None:
+            return SOSPStatus.INCONCLUSIVE
+        self.state = escaped
+        self.progress = replace(self.progress, n_escapes=self.progress.n_escapes + 1)
+        return self._record("certificate and escape")
+
+    def _settle_tolerances(self, point: Point) -> None:
+        """Choose the curvature tolerance from an estimated Lipschitz constant where the user gave neither."""
+        if not math.isnan(self.tolerances.curv_tol):
+            return
+        hess_lip, curvature = estimate_curvature_scales(self.oracle, point, self.rng)
+        # A quadratic has hess_lip 0; no certificate is possible below rounding, so the size of the spectrum sets a
+        # floor.
+        curv_tol = max(math.sqrt(hess_lip * self.tolerances.gtol), 1e-5 * curvature, self.tolerances.gtol)
+        self.tolerances = replace(self.tolerances, curv_tol=curv_tol, hess_lip=hess_lip, hess_lip_source="estimated")
+
+    def _certify(self, point: Point) -> MinEigenvalue:
+        """Compute the certificate of the candidate; the first one also checks the derivatives."""
+        count = self.progress.n_certificates + 1
+        share = 6.0 / (math.pi * count) ** 2  # the shares of all certificates add up to one
+        before = self.oracle.n_calls
+        self.certificate, found = certify(self.oracle, point, self.tolerances, share=share, rng=self.rng)
+        self.progress = replace(self.progress, n_certificates=count)
+        if not self.progress.is_verified:
+            exact = self.oracle.has_hessp
+            size = max(abs(found.value), float(np.linalg.norm(found.start_product)), 1e-300)
+            verify_derivatives(
+                self.oracle,
+                point,
+                found.start,
+                found.start_product if exact else None,
+                symmetry_error=found.asymmetry / size if exact else 0.0,
+            )
+            self.progress = replace(self.progress, is_verified=True)
+        self.certificate = replace(self.certificate, n_calls=self.oracle.n_calls - before)
+        return found
+
+    def _record(self, event: str) -> SOSPStatus | None:
+        """Close an iteration: history, checkpoint, callback."""
+        point: Point = self.state.point
+        self.progress = replace(self.progress, nit=self.progress.nit + 1)
+        counts = (self.progress.nit, self.oracle.nfev, self.oracle.nhev)
+        self.history.append(IterationRecord(*counts, point.fun, point.gradient_norm, event))
+        self._snapshot = self._boundary()
+        if self.callback is None:
+            return None
+        try:
+            stop = self.callback(self._result(SOSPStatus.RUNNING))
+        except StopIteration:
+            stop = True
+        return SOSPStatus.CALLBACK if stop is True else None
+
+    def _boundary(self) -> dict[str, Any]:
+        """Return what decides how the run goes on; all of it is immutable, so nothing is copied."""
+        return {
+            "method": self.method.name,
+            "state": self.state,
+            "progress": self.progress,
+            "tolerances": self.tolerances,
+            "certificate": self.certificate,
+            "n_records": len(self.history),
+            "rng": generator_state(self.rng),
+            "best": self.oracle.best,
+            "counts": (self.oracle.nfev, self.oracle.nhev),
+            "fun_lower": self.oracle.fun_lower,
+        }
+
+    def _checkpoint(self) -> Checkpoint:
+        """Return the last boundary as a checkpoint."""
+        values = dict(self._snapshot)
+        records = self.history[: values.pop("n_records", 0)]
+        return Checkpoint.pack({**values, "history": tuple(tuple(record) for record in records)})
+
+    def _after_stop(self, stop: StopRun) -> SOSPResult:
+        """Return the outcome of a run that ended inside a step; a stall may be the gradient's fault."""
+        if stop.status is SOSPStatus.STALLED and not self.progress.is_verified:
+            unit = self.rng.standard_normal(self.state.point.x.size)
+            try:
+                verify_derivatives(self.oracle, self.state.point, unit / np.linalg.norm(unit))
+            except StopRun as fault:
+                stop = fault
+        return self._result(stop.status, stop.detail)
+
+    def _result(self, status: SOSPStatus, detail: str = "") -> SOSPResult:
+        """Return the outcome at the certified point, or at the best one."""
+        best = self.oracle.best
+        if status in (SOSPStatus.CERTIFIED, SOSPStatus.INCONCLUSIVE, SOSPStatus.RUNNING):
+            best = self.state.point
+        assert best is not None
+        message = f"{status.value} {detail.capitalize()}." if detail else status.value
+        if status is SOSPStatus.STALLED:
+            message += f" The gradient norm is {best.gradient_norm:.3g}, gtol {self.tolerances.gtol:.3g}."
+        return SOSPResult(
+            x=best.x,
+            fun=best.fun,
+            jac=best.jac,
+            success=status is SOSPStatus.CERTIFIED,
+            status=status,
+            message=message,
+            nit=self.progress.nit,
+            nfev=self.oracle.nfev,
+            nhev=self.oracle.nhev,
+            n_escapes=self.progress.n_escapes,
+            history=tuple(self.history[-1:] if status is SOSPStatus.RUNNING else self.history),
+            certificate=self.certificate,
+            checkpoint=self._checkpoint() if status is not SOSPStatus.RUNNING else None,
+        )
