@@ -5,6 +5,7 @@ from derand.gaussian.bivariate import (
     bivariate_normal_cdf,
     expected_sign_product,
     expected_sign_product_derivatives,
+    sign_disagreement_probability,
 )
 from derand.gaussian.hermite import (
     HermiteExpansion,
@@ -12,6 +13,7 @@ from derand.gaussian.hermite import (
     hermite_expansion,
     hermite_polynomials,
 )
+from derand.gaussian.orthant import orthant_probability
 from derand.gaussian.qmc import monte_carlo_normal, sobol_normal
 from derand.gaussian.quadrature import gauss_hermite, tensor_gauss_hermite
 from derand.gaussian.special import normal_cdf, normal_pdf
@@ -32,6 +34,8 @@ __all__ = [
     "monte_carlo_normal",
     "normal_cdf",
     "normal_pdf",
+    "orthant_probability",
+    "sign_disagreement_probability",
     "sobol_normal",
     "stein_residual",
     "tensor_gauss_hermite",

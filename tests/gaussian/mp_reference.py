@@ -1,9 +1,9 @@
-"""Bivariate normal probabilities to 30 digits by one-dimensional integrals, sharing no formula with the library."""
+"""Bivariate normal probabilities by one-dimensional integrals in mpmath, sharing no formula with the library."""
 
 import mpmath as mp
 
 
-def phi2(h, k, rho, digits=40):
+def phi2(h, k, rho, digits=25):
     """Return P(X <= h, Y <= k) as the integral of phi(x) Phi((k - rho x)/q) over x <= h; arguments are exact floats."""
     with mp.workdps(digits):
         h, k, rho = mp.mpf(h), mp.mpf(k), mp.mpf(rho)

@@ -53,6 +53,7 @@ def test_points_are_finite_and_normal(seed):
         assert kstest(column, "norm").statistic <= 1 / 1024 + 1e-12
 
 
+@pytest.mark.slow
 def test_first_points_and_high_dimensions_are_finite():
     z = sobol_normal(1, 21_201, 0)
     assert z.shape == (1, 21_201)

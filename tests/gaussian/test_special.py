@@ -2,7 +2,7 @@ import array_api_strict
 import mpmath as mp
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import special as scipy_special
 
@@ -58,6 +58,7 @@ def test_single_precision_stays_single(name):
     assert function(POINTS.astype(np.float32)).dtype == np.float32
 
 
+@settings(max_examples=40)
 @given(st.floats(-30, 30))
 def test_reflections(x):
     for array in (np.array([x]), strict([x])):
@@ -66,6 +67,7 @@ def test_reflections(x):
         assert float(normal_pdf(array)[0]) == float(normal_pdf(-array)[0])
 
 
+@settings(max_examples=40)
 @given(st.floats(-40, 40), st.floats(-1e3, 1e3))
 def test_owens_t_agrees_with_scipy(h, a):
     value = float(owens_t(strict([h]), strict([a]))[0])
