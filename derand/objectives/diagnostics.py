@@ -168,6 +168,8 @@ def stein_residual(slope: FloatArray, hessian: BiasHessian, factor: FloatArray, 
         The residual.  The relative one is taken over at least 1.5e-8 (||E[Hess g]|| + 2 lam): smaller weights are zero
         for all purposes, and a ratio of two roundings says nothing.
     """
+    if not (math.isfinite(hessian.lower) and np.isfinite(slope).all()):
+        return SteinResidual(math.inf, math.inf, -math.inf)
     product = hessian.times(factor)
     absolute = norm(slope - product)
     floor = math.sqrt(_EPS) * (hessian.size + 2.0 * lam)

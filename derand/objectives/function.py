@@ -10,6 +10,7 @@ import numpy as np
 from derand._utils.arrays import array_namespace
 from derand._utils.validation import check_int
 from derand.exceptions import InputError, InputTypeError
+from derand.objectives.protocol import Integrand
 
 __all__ = ["FunctionIntegrand"]
 
@@ -74,16 +75,16 @@ class FunctionIntegrand:
 
     def value(self, z: Any) -> Any:
         """Return g at the rows of ``z``."""
-        return checked("value", self._value(z), (z.shape[0],))
+        return check_shape("value", self._value(z), (z.shape[0],))
 
     def gradient(self, z: Any) -> Any:
         """Return the gradient of g at each row of ``z``."""
-        return checked("gradient", self._gradient(z), (z.shape[0], self._dim))
+        return check_shape("gradient", self._gradient(z), (z.shape[0], self._dim))
 
     def hessian_product(self, z: Any, v: Any) -> Any:
         """Return the Hessian at each row of ``z`` times the same row of ``v``, by differences if need be."""
         if self._product is not None:
-            return checked("hessian_product", self._product(z, v), (z.shape[0], self._dim))
+            return check_shape("hessian_product", self._product(z, v), (z.shape[0], self._dim))
         xp = array_namespace(z)
         # A step of eps^(1/3) relative to the point balances truncation and cancellation of a central difference.
         size = xp.max(xp.abs(v), axis=1, keepdims=True)
@@ -91,10 +92,8 @@ class FunctionIntegrand:
         return (self.gradient(z + step * v) - self.gradient(z - step * v)) / (2.0 * step)
 
 
-def checked(name: str, answer: Any, shape: tuple[int, ...]) -> Any:
-    """Return an integrand's answer when its shape is right and it holds no NaN.
-
-    Infinities pass: they are the honest value of a function that overflows, and a line search steps back from them.
+def check_shape(name: str, answer: Any, shape: tuple[int, ...]) -> Any:
+    """Return an integrand's answer when it has the right shape.
 
     Parameters
     ----------
@@ -113,15 +112,52 @@ def checked(name: str, answer: Any, shape: tuple[int, ...]) -> Any:
     Raises
     ------
     InputError
-        If the shape is wrong or a NaN is found.
+        If the shape is wrong.
     """
     if tuple(getattr(answer, "shape", ())) != shape:
-        raise InputError(
-            f"the integrand's {name} must return shape {shape}, got {getattr(answer, 'shape', type(answer).__name__)}"
-        )
-    xp = array_namespace(answer)
-    if bool(xp.any(xp.isnan(answer))):
-        raise InputError(f"the integrand's {name} returned NaN")
+        got = getattr(answer, "shape", type(answer).__name__)
+        raise InputError(f"the integrand's {name} must return shape {shape}, got {got}")
+    return answer
+
+
+def check_answer(integrand: Integrand, name: str, z: Any, *directions: Any) -> Any:
+    """Return what a method of an integrand answers, when the shape is right and it holds no NaN.
+
+    Infinities pass: they are the honest value of a function that overflows, and a line search steps back from them.  So
+    do NaNs in derivatives where the value is infinite, such as an infinite curvature times a zero direction.
+
+    Parameters
+    ----------
+    integrand : Integrand
+        The integrand.
+    name : {"value", "gradient", "hessian_product"}
+        The method to call.
+    z : array, shape (n, dim)
+        Points.
+    *directions : array, shape (n, dim)
+        The second argument of a Hessian product.
+
+    Returns
+    -------
+    array
+        The answer.
+
+    Raises
+    ------
+    InputError
+        If the shape is wrong or a NaN is found.
+    """
+    with np.errstate(over="ignore", invalid="ignore"):
+        answer = getattr(integrand, name)(z, *directions)
+        xp = array_namespace(z)
+        check_shape(name, answer, tuple(z.shape[:1] if name == "value" else z.shape))
+        bad = xp.isnan(answer)
+        if bool(xp.any(bad)):
+            excused = name != "value" and bool(
+                xp.all(xp.logical_or(~xp.any(bad, axis=1), xp.isinf(integrand.value(z))))
+            )
+            if not excused:
+                raise InputError(f"the integrand's {name} returned NaN")
     return answer
 
 

@@ -11,7 +11,7 @@ from derand._utils.arrays import array_namespace, as_like, index_like
 from derand._utils.validation import FloatArray, check_array, check_int
 from derand.exceptions import InputError
 from derand.gaussian.quadrature import tensor_gauss_hermite
-from derand.objectives.function import checked
+from derand.objectives.function import check_answer
 from derand.objectives.indexing import check_indices
 from derand.objectives.protocol import Integrand
 
@@ -140,13 +140,13 @@ class LocalExpectation:
     def value(self) -> float:
         """E[g(z)]."""
         z = self._flat(self._z)
-        values = checked("value", self._local.inner.value(z), (z.shape[0],)).reshape(-1, self._weights.size)
+        values = check_answer(self._local.inner, "value", z).reshape(-1, self._weights.size)
         return float(np.add.reduce(self._local.weights * np.sum(values * self._weights, axis=1)))
 
     @cached_property
     def _slopes(self) -> FloatArray:
         z = self._flat(self._z)
-        slopes = checked("gradient", self._local.inner.gradient(z), z.shape)
+        slopes = check_answer(self._local.inner, "gradient", z)
         return np.asarray(slopes.reshape(self._z.shape) * self._weights[:, None])
 
     def _scatter(self, terms: FloatArray) -> FloatArray:
@@ -169,7 +169,7 @@ class LocalExpectation:
     def _products(self, dz: FloatArray) -> FloatArray:
         """Weighted Hessian products at the nodes, (n_terms, n, s)."""
         z = self._flat(self._z)
-        products = checked("hessian_product", self._local.inner.hessian_product(z, self._flat(dz)), z.shape)
+        products = check_answer(self._local.inner, "hessian_product", z, self._flat(dz))
         return np.asarray(products.reshape(self._z.shape) * self._weights[:, None])
 
     @cached_property

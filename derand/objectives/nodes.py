@@ -9,7 +9,7 @@ import numpy as np
 
 from derand._utils.arrays import array_namespace, as_like, to_numpy
 from derand._utils.validation import FloatArray
-from derand.objectives.function import checked
+from derand.objectives.function import check_answer
 from derand.objectives.protocol import Integrand
 
 __all__ = ["NodeExpectation", "NodeSet"]
@@ -64,15 +64,14 @@ class NodeExpectation:
     @cached_property
     def value(self) -> float:
         """The weighted mean of g."""
+        g = check_answer(self._g, "value", self._z)
         with np.errstate(over="ignore", invalid="ignore"):
-            g = checked("value", self._g.value(self._z), (self._nodes.size,))
             return float(array_namespace(g).sum(g * self._nodes.weights))
 
     @cached_property
     def _slopes(self) -> Any:
         """The weighted gradients at the points, (n, dim)."""
-        with np.errstate(over="ignore", invalid="ignore"):
-            return checked("gradient", self._g.gradient(self._z), tuple(self._z.shape)) * self._nodes.weights[:, None]
+        return check_answer(self._g, "gradient", self._z) * self._nodes.weights[:, None]
 
     @property
     def gradient(self) -> FloatArray:
@@ -86,9 +85,7 @@ class NodeExpectation:
 
     def _products(self, directions: Any) -> Any:
         """Return the weighted Hessian products at the points, (n, dim)."""
-        with np.errstate(over="ignore", invalid="ignore"):
-            answer = self._g.hessian_product(self._z, directions)
-            return checked("hessian_product", answer, tuple(self._z.shape)) * self._nodes.weights[:, None]
+        return check_answer(self._g, "hessian_product", self._z, directions) * self._nodes.weights[:, None]
 
     def hessian(self, size: int) -> FloatArray:
         """Return the leading block of the weighted mean of Hess g."""

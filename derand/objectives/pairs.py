@@ -25,6 +25,8 @@ from derand.objectives.sums import ExpectationSum
 
 __all__ = ["SignPairExpectation", "SignPairSum", "SquaredProbitNet"]
 
+_LEAST_COMPLEMENT = float(np.finfo(np.float64).eps)
+
 
 class SignPairSum:
     """g(z) = sum_p weights[p] s(u_i) s(u_j), (i, j) = pairs[p], u = forms z + offsets, s(u) = 2 Phi(u/width) - 1.
@@ -309,7 +311,8 @@ def _sign_product_derivatives(h: FloatArray, k: FloatArray, rho: FloatArray) -> 
     # and two further derivatives of this equation give the pure ones.
     first = expected_sign_product_derivatives(h, k, rho, order=1)
     p = first.rho
-    inverse = 1.0 / ((1.0 - rho) * (1.0 + rho))
+    # A width below rounding of the standard deviation leaves rho = 1; take the derivatives half a unit below.
+    inverse = 1.0 / np.maximum((1.0 - rho) * (1.0 + rho), _LEAST_COMPLEMENT)
     a, b = (h - rho * k) * inverse, (k - rho * h) * inverse
     p_h, p_k = -a * p, -b * p
     p_hh, p_hk, p_kk = (a * a - inverse) * p, (a * b + rho * inverse) * p, (b * b - inverse) * p

@@ -127,9 +127,10 @@ class SmoothedObjective(SmoothedFunction):
             The bound; infinite when the denominator isn't positive, never negative.
         """
         factor = self._variables.factor(W)
-        parts = self._parts(factor, self._variables.point(b, theta))
-        hessian = self._bias_hessian(parts, confidence=confidence, rng=rng)
-        return diagnostics.weight_bound(parts, hessian, factor, self.lam)
+        with np.errstate(over="ignore", invalid="ignore"):
+            parts = self._parts(factor, self._variables.point(b, theta))
+            hessian = self._bias_hessian(parts, confidence=confidence, rng=rng)
+            return diagnostics.weight_bound(parts, hessian, factor, self.lam)
 
     def lemma_bound(self, rho: float, hessian_lipschitz: float) -> float:
         """Return rho / (2 lam - sqrt(hessian_lipschitz rho)), a bound on ||W||_F at every rho-SOSP (Lemma 3.1)."""
@@ -192,10 +193,11 @@ class SmoothedObjective(SmoothedFunction):
         """
         limit = check_scalar(tol, "tol", low=0.0)
         factor, point = self._variables.split(x)
-        parts = self._parts(factor, point)
         residual = self._stein(factor, point, rng)
-        bound, size = diagnostics.weight_bound(parts, self._bias_hessian(parts), factor, self.lam), norm(factor)
-        slope = norm(parts.factor_gradient[: self.k] + 2.0 * self.lam * factor)
+        with np.errstate(over="ignore", invalid="ignore"):
+            parts = self._parts(factor, point)
+            bound, size = diagnostics.weight_bound(parts, self._bias_hessian(parts), factor, self.lam), norm(factor)
+            slope = norm(parts.factor_gradient[: self.k] + 2.0 * self.lam * factor)
         denominator = 2.0 * self.lam + residual.min_eigenvalue
         harmless = denominator > 0.0 and (slope + residual.absolute) / denominator <= limit
         problem = self._meaningless(residual, harmless=harmless)
@@ -260,8 +262,9 @@ class SmoothedObjective(SmoothedFunction):
         elif self.expectation != "exact":
             seed = self._fresh_seed if rng is None else int(check_rng(rng).integers(2**63))
             judge = self._expect(factor, point, self._new_nodes(self._n_nodes, seed))
-        hessian = self._bias_hessian(judge)
-        return diagnostics.stein_residual(parts.factor_gradient[: self.k], hessian, factor, self.lam)
+        with np.errstate(over="ignore", invalid="ignore"):
+            hessian = self._bias_hessian(judge)
+            return diagnostics.stein_residual(parts.factor_gradient[: self.k], hessian, factor, self.lam)
 
     def _bias_hessian(
         self, parts: GaussianExpectation, *, confidence: float = DEFAULT_CONFIDENCE, rng: RNGLike = 0

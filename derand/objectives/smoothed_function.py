@@ -148,7 +148,8 @@ class SmoothedFunction:
 
     def hess_bb(self, W: Any, b: Any, theta: Any = None) -> FloatArray:
         """Return E[Hess g(W x + b)] in the smoothed coordinates, shape (k, k): the block of b in the Hessian of f."""
-        return self._parts(self._variables.factor(W), self._variables.point(b, theta)).hessian(self.k)
+        with np.errstate(over="ignore", invalid="ignore"):
+            return self._parts(self._variables.factor(W), self._variables.point(b, theta)).hessian(self.k)
 
     def refined(self, rng: RNGLike = None) -> Self:
         """Return the same objective on twice the points, freshly drawn; a grid gets twice the nodes for each dimension.

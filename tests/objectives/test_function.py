@@ -4,7 +4,7 @@ import pytest
 
 from derand.exceptions import InputError, InputTypeError
 from derand.objectives import FunctionIntegrand, IntegrandSum, LocalSum, Polynomial
-from derand.objectives.function import checked, has_exact_hessian
+from derand.objectives.function import check_answer, has_exact_hessian
 
 
 def cubic(**kwargs):
@@ -47,19 +47,42 @@ def test_array_api():
     np.testing.assert_allclose(np.asarray(got), 12 * z**2, rtol=1e-8)
 
 
-@pytest.mark.parametrize("name", ["value", "gradient", "hessian_product"])
-def test_wrong_answers_are_named(name):
-    functions = {"value": lambda z: np.ones(len(z)), "gradient": np.ones_like, "hessian_product": lambda z, v: v}
+FUNCTIONS = {"value": lambda z: np.ones(len(z)), "gradient": np.ones_like, "hessian_product": lambda z, v: v}
+
+
+@pytest.mark.parametrize("wrong", [np.ones((3, 5)), 1.0, None])
+@pytest.mark.parametrize("name", sorted(FUNCTIONS))
+def test_wrong_shapes_are_named(name, wrong):
+    z = np.ones((3, 2))
+    g = FunctionIntegrand(2, **{**FUNCTIONS, name: lambda *_: wrong})
+    with pytest.raises(InputError, match=f"integrand's {name} must return shape"):
+        getattr(g, name)(*((z, z) if name == "hessian_product" else (z,)))
+
+
+@pytest.mark.parametrize("name", sorted(FUNCTIONS))
+def test_nan_is_named_and_infinity_passes(name):
     z = np.ones((3, 2))
     args = (z, z) if name == "hessian_product" else (z,)
-    for wrong in (np.ones((3, 5)), 1.0, np.full((3, 2) if name != "value" else 3, np.nan)):
-        g = FunctionIntegrand(2, **{**functions, name: lambda *_, wrong=wrong: wrong})
-        with pytest.raises(InputError, match=f"integrand's {name}"):
-            getattr(g, name)(*args)
+    shape = (3,) if name == "value" else (3, 2)
+    for bad in (np.nan, np.inf):
+        g = FunctionIntegrand(2, **{**FUNCTIONS, name: lambda *_, bad=bad: np.full(shape, bad)})
+        if np.isinf(bad):
+            assert np.isinf(check_answer(g, name, *args)).all()
+        else:
+            with pytest.raises(InputError, match=f"integrand's {name} returned NaN"):
+                check_answer(g, name, *args)
 
 
-def test_infinity_is_an_answer():
-    assert checked("value", np.array([np.inf]), (1,))[0] == np.inf
+def test_nan_in_derivatives_is_excused_where_the_value_overflows():
+    z = np.ones((2, 2))
+    mixed = np.array([[np.nan, 1.0], [1.0, 1.0]])
+    for values, excused in (([np.inf, 1.0], True), ([1.0, np.inf], False)):
+        g = FunctionIntegrand(2, lambda z, values=values: np.array(values), lambda z: mixed)
+        if excused:
+            np.testing.assert_array_equal(check_answer(g, "gradient", z), mixed)
+        else:
+            with pytest.raises(InputError, match="gradient returned NaN"):
+                check_answer(g, "gradient", z)
 
 
 @pytest.mark.parametrize("name", ["value", "gradient", "hessian_product"])

@@ -62,6 +62,19 @@ def test_narrow_signs_of_nearly_equal_forms_against_mpmath():
     np.testing.assert_allclose(got.gradient, float(slope), atol=1e-10)
 
 
+def test_widths_below_rounding_stay_finite():
+    g = SignPairSum(2, [[0, 0], [0, 1]], width=1e-12)
+    parts = g.expectation(np.array([0.1, 0.1]), np.ones((2, 1)))
+    assert parts.value == pytest.approx(2.0)
+    for array in (
+        parts.gradient,
+        parts.factor_gradient,
+        parts.hessian(2),
+        *parts.derivative(np.ones(2), np.ones((2, 1))),
+    ):
+        assert np.isfinite(array).all()
+
+
 def test_no_dense_matrix_for_large_graphs():
     n = 20_000
     ring = SignPairSum(n, np.column_stack([np.arange(n), (np.arange(n) + 1) % n]))

@@ -6,7 +6,16 @@ import numpy as np
 import pytest
 
 from derand.exceptions import InputError, MeaninglessCertificateWarning
-from derand.objectives import Cosine, Polynomial, ProbitSign, ReLU, RidgeSum, SmoothedObjective, double_well
+from derand.objectives import (
+    Cosine,
+    Exponential,
+    Polynomial,
+    ProbitSign,
+    ReLU,
+    RidgeSum,
+    SmoothedObjective,
+    double_well,
+)
 
 
 def cosines(k, seed=0):
@@ -146,6 +155,17 @@ def test_derandomize_with_a_solver_and_parameters():
         return SimpleNamespace(x=x0 - fun(x0)[1] / 2)
 
     np.testing.assert_allclose(f.derandomize(np.eye(2), [3.0, 4.0], [0.5], solver=newton), [0.5, 0.0], atol=1e-15)
+
+
+@pytest.mark.parametrize("kind", ["exact", "quadrature", "qmc"])
+def test_overflow_proves_nothing_and_is_silent(kind):
+    f = SmoothedObjective(RidgeSum(Exponential(), 2), 2, 2, 0.1, expectation=kind, rng=0)
+    W, b = np.eye(2), np.array([1e4, 0.0])
+    assert f.weight_bound(W, b) == math.inf
+    with pytest.warns(MeaninglessCertificateWarning):
+        assert f.stein_residual(W, b) == math.inf
+    assert not f.is_derandomized(f.pack(W, b), tol=10.0)
+    assert np.isinf(f.hess_bb(W, b)).any()
 
 
 def test_bad_input_is_named():

@@ -1,4 +1,5 @@
 import pickle
+from types import SimpleNamespace
 
 import array_api_strict
 import numpy as np
@@ -193,6 +194,8 @@ def test_overflow_is_infinite():
         ({"d": 2.0}, InputTypeError, "d"),
         ({"d": 10**12, "reduce": False}, InputError, "k and d"),
         ({"integrand": object()}, InputTypeError, "integrand"),
+        ({"integrand": Cosine()}, InputTypeError, "integrand must have a method gradient"),
+        ({"integrand": SimpleNamespace(value=abs, gradient=abs, hessian_product=abs)}, InputTypeError, "attribute dim"),
         ({"n_samples": 0}, InputError, "n_samples"),
         ({"n_nodes": 10**6}, InputError, "n_nodes"),
         ({"reduce": "yes"}, InputTypeError, "reduce"),
