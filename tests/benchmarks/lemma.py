@@ -55,7 +55,6 @@ def main():
     closed, grid = identity()
     print(f"identity, worst relative error: closed forms {closed:.1e}, Gauss-Hermite {grid:.1e}")
     held, finite, tightest = weight_bounds()
-    assert math.isfinite(tightest)
     print(f"weight bound: holds {held}/2000, finite {finite}/2000, largest ||W||/bound {tightest:.6f}")
     settings = {
         "16 draws in 30 dimensions": {"expectation": "mc", "n_samples": 16, "reduce": False},
