@@ -14,6 +14,7 @@ from derand.objectives import (
     Polynomial,
     ProbitSign,
     RidgeSum,
+    SignPairSum,
     SmoothedObjective,
     double_well,
 )
@@ -241,3 +242,44 @@ def test_wrong_shapes_of_a_closed_form_are_named():
     f = SmoothedObjective(Wrong(Cosine(), 2), 2, 3, 0.1)
     with pytest.raises(InputError, match="expectation must have a factor_gradient of shape"):
         f.value_and_grad(np.zeros(8))
+
+
+INTEGRANDS = {
+    "ridge": RidgeSum(ProbitSign(), 3, forms=np.arange(12.0).reshape(4, 3) / 6 - 1),
+    "polynomial": Polynomial(3, {(0, 0, 1): 1.0, (1, 2, 2, 2): 0.3}),
+    "well": double_well(3, tilt=0.2),
+    "signs": SignPairSum(3, [[0, 1], [1, 2], [2, 2]], weights=[1.0, -2.0, 0.5]),
+    "local": LocalSum(RidgeSum(Cosine(), 2, forms=np.array([[0.6, -0.4]])), 3, [[0, 1], [2, 0]]),
+}
+
+
+@pytest.mark.parametrize("d", [2, 5])
+@pytest.mark.parametrize("name", sorted(INTEGRANDS))
+def test_only_the_law_of_the_argument_counts(name, d):
+    # f(W Q, b) = f(W, b) for orthogonal Q, and the gradient turns along.
+    rng = np.random.default_rng(7)
+    f = SmoothedObjective(INTEGRANDS[name], 3, d, 0.2)
+    assert f.expectation == "exact"
+    W, b = 0.5 * rng.standard_normal((3, d)), rng.standard_normal(3)
+    Q = np.linalg.qr(rng.standard_normal((d, d)))[0]
+    (v1, g1), (v2, g2) = f.value_and_grad(f.pack(W, b)), f.value_and_grad(f.pack(W @ Q, b))
+    assert v1 == pytest.approx(v2, rel=1e-13)
+    np.testing.assert_allclose(g1[: 3 * d].reshape(3, d) @ Q, g2[: 3 * d].reshape(3, d), atol=1e-12)
+    np.testing.assert_allclose(g1[3 * d :], g2[3 * d :], atol=1e-12)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("name", sorted(INTEGRANDS))
+def test_products_are_symmetric(name, kind):
+    rng = np.random.default_rng(8)
+    f = SmoothedObjective(INTEGRANDS[name], 3, 4, 0.2, expectation=kind, n_samples=32, n_nodes=8, rng=0)
+    x = f.pack(0.5 * rng.standard_normal((3, 4)), rng.standard_normal(3))
+    u, v = rng.standard_normal((2, x.size))
+    assert u @ f.hessp(x, v) == pytest.approx(v @ f.hessp(x, u), rel=1e-11, abs=1e-11)
+
+
+def test_an_irrelevant_column_changes_nothing():
+    f3, f4 = (SmoothedObjective(INTEGRANDS["signs"], 3, d, 0.2) for d in (3, 4))
+    W, b = np.random.default_rng(9).standard_normal((3, 3)), np.array([0.1, 0.2, -0.3])
+    wide = np.hstack([W, np.zeros((3, 1))])
+    assert f3.value_and_grad(f3.pack(W, b))[0] == pytest.approx(f4.value_and_grad(f4.pack(wide, b))[0], rel=1e-14)
