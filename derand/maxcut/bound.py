@@ -25,6 +25,8 @@ __all__ = ["DualBound", "cut_lattice", "dual_value", "lattice_floor", "prove_bou
 # checker computes with short integers.
 _DUAL_BITS = 30
 _FIRST_SHIFT = 1e-7
+# Whether a factorisation on the brink completes may depend on the number of threads; LAPACK uses one up to this order.
+_ONE_THREAD = 64
 _SHIFT_FACTOR = 6.0
 _LAST_SHIFT = 0.5
 
@@ -115,7 +117,7 @@ def prove_bound(problem: MaxCutProblem, multipliers: FloatArray, *, max_memory: 
     except BudgetExceededError as error:
         empty = np.zeros(0, dtype=np.int64)
         return DualBound(None, False, math.inf, estimate, start, empty, lattice, str(error))
-    with blas_threads(1):
+    with blas_threads(1 if problem.n > _ONE_THREAD else None):
         dual = _feasible_dual(problem, plan, start, lattice)
     raw = dual_value(problem, dual)
     upper = lattice_floor(raw, lattice) if lattice else round_up(raw)

@@ -26,6 +26,8 @@ _DEFAULT_WORK = 200_000_000
 # Singular values of the factor below this share of the largest count as zero.
 _RANK_TOL = 1e-3
 _CLEARLY_FULL = 0.1
+# LAPACK uses one thread up to this order anyway.
+_SMALL_RANK = 32
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,8 +136,7 @@ def solve_relaxation(
     if max_rank is not None:
         limit = min(limit, check_int(max_rank, "max_rank", low=1))
     deadline = math.inf if time_limit is None else time.monotonic() + check_scalar(time_limit, "time_limit", low=0.0)
-    with blas_threads(1):
-        return _Solver(problem, tol, limit, budget, deadline, callback).run()
+    return _Solver(problem, tol, limit, budget, deadline, callback).run()
 
 
 def barvinok_pataki_rank(n: int) -> int:
@@ -282,9 +283,11 @@ def principal_axes(vectors: FloatArray, share: float = _RANK_TOL) -> tuple[Float
     rank : int
         Number of singular values that count.
     """
-    eigenvalues, axes = np.linalg.eigh(vectors.T @ vectors)
-    eigenvalues, axes = eigenvalues[::-1], axes[:, ::-1]
-    turned = vectors @ axes
+    # einsum instead of BLAS: its bits don't depend on the number of threads.
+    with blas_threads(1 if vectors.shape[1] > _SMALL_RANK else None):
+        eigenvalues, axes = np.linalg.eigh(np.einsum("ij,ik->jk", vectors, vectors))
+    eigenvalues, axes = eigenvalues[::-1], np.ascontiguousarray(axes[:, ::-1])
+    turned = np.einsum("ij,jk->ik", vectors, axes)
     turned *= np.where(np.sum(turned**3, axis=0) < 0.0, -1.0, 1.0)
     turned /= np.sqrt(row_dots(turned, turned))[:, None]
     rank = int(np.sum(eigenvalues > share**2 * float(eigenvalues[0])))

@@ -1,4 +1,4 @@
-"""Relaxation and proved bound: against cvxpy's solvers, on benchmark graphs and on a large graph; CPU ratios in one run.
+"""Relaxation and proved bound: against cvxpy's solvers, on benchmark graphs, on a large graph; CPU ratios in one run.
 
     python tests/benchmarks/maxcut_bound.py peers           # SCS at n = 200, Clarabel at n = 120
     python tests/benchmarks/maxcut_bound.py large            # n = 2*10^5, m = 10^6 against sparse products
