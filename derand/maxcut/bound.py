@@ -136,13 +136,21 @@ def _feasible_dual(problem: MaxCutProblem, plan: EliminationPlan, start: FloatAr
     # Three times what the proof needs: another factorisation, with other roundings, must succeed as well.
     grow = 3.0 * backward_error(plan)
     occupied = spread > 0.0
-    for shift in _shifts(problem, start, float(direction.sum()) * unit, lattice):
+
+    def lifted(shift: float) -> FloatArray | None:
         diagonal = _round_to_grid(base + shift * direction)
-        if try_cholesky(plan, matrix, np.where(occupied, diagonal, 1.0)):
-            break
-    else:
+        return diagonal if try_cholesky(plan, matrix, np.where(occupied, diagonal, 1.0)) else None
+
+    shifts = _shifts(problem, start, float(direction.sum()) * unit, lattice)
+    proved = next(((k, diagonal) for k, s in enumerate(shifts) if (diagonal := lifted(s)) is not None), None)
+    if proved is None:
         # Diagonal dominance needs no factorisation: |a_i|_1 on the diagonal is always enough.
         diagonal, grow = spread, plan.n * 2.0**-52
+    else:
+        tries, diagonal = proved
+        # The last step was coarse; one more factorisation may take back most of it.
+        if tries > 0 and (finer := lifted(shifts[tries] / _SHIFT_FACTOR**0.5)) is not None:
+            diagonal = finer
     dual = _round_to_grid(diagonal * (1.0 + grow) * (1.0 + 2.0**-50))
     dual = np.where(occupied, dual, 0.0) * unit
     error = _weight_error(problem)

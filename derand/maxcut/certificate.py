@@ -364,7 +364,8 @@ def _kernel_part(kernel: Kernel, bound: KernelBound, unit: float) -> BoundPart:
     if bound.dual is None:
         return BoundPart(vertices, None, np.zeros(0, dtype=np.int64), None)
     # The proof itself may have used a dense matrix throughout; the checker gains from every sparse column.
-    order = plan_elimination(kernel.problem.adjacency, core=_CHECKER_CORE).order
+    core = max(_CHECKER_CORE, kernel.problem.n // 20)
+    order = plan_elimination(kernel.problem.adjacency, core=core).order
     return BoundPart(vertices, bound.dual.dual * unit, order, None)
 
 
