@@ -1,0 +1,165 @@
+"""One kernel of a reduced graph: its relaxation, derandomized cut, search and bound, in stages that may end early."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from derand.maxcut.certificate import KernelBound, bound_kernel
+from derand.maxcut.clock import Clock
+from derand.maxcut.derandomize import Derandomization, derandomize
+from derand.maxcut.exhaustive import best_cut_exhaustive
+from derand.maxcut.local_search import one_flip, tabu_search
+from derand.maxcut.problem import MaxCutProblem, SideArray
+from derand.maxcut.relaxation import Relaxation, solve_relaxation
+from derand.maxcut.search import search_cut, sweep_work
+
+__all__ = ["KernelSolver", "Settings"]
+
+_REPLICAS = 32
+# Kernels up to this size are solved by looking at all cuts.
+_ALL_CUTS = 12
+# The bound needs the relaxation solved hard, the rounding doesn't.
+_BOUND_TOL, _CUT_TOL = 1e-7, 1e-4
+# Up to this size the bound comes before the search, which it may save.
+_EARLY_BOUND = 3000
+# Beyond it products and evaluations are limited, so that the whole costs a few thousand products.
+_LARGE = 50_000
+_LARGE_PRODUCTS, _LARGE_EVALUATIONS = 150, 60
+_EVALUATIONS = 2000
+_TABU_LIMIT = 1000
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What a run was asked to do: rounding method, sweeps and work of the search, whether to prove a bound."""
+
+    method: str
+    sweeps: float
+    work: float
+    bound: bool
+
+
+class KernelSolver:
+    """The state of one kernel, advanced by stages.
+
+    Parameters
+    ----------
+    problem : MaxCutProblem
+        The kernel.
+    settings : Settings
+        What to do.
+    clock : Clock
+        When to stop early.
+    stream : Generator
+        The kernel's own random stream.
+    share : float
+        Its share of the vertices of all kernels, and so of work and time.
+    notify : callable
+        Called with the name of what was done, after everything that may have changed the cut or the bound.
+    """
+
+    def __init__(
+        self,
+        problem: MaxCutProblem,
+        settings: Settings,
+        clock: Clock,
+        stream: np.random.Generator,
+        *,
+        share: float,
+        notify: Callable[[str], None],
+    ) -> None:
+        self.problem, self.settings, self.clock, self.stream = problem, settings, clock, stream
+        self.share, self.notify = share, notify
+        self.side: SideArray = np.ones(problem.n, dtype=np.int8)
+        self.rounded: SideArray = self.side
+        self.bound: KernelBound | None = None
+        self.derandomization: Derandomization | None = None
+        self.is_rounded = False
+        self._relaxation: Relaxation | None = None
+
+    @property
+    def chain(self) -> tuple[float, float, float]:
+        """Expected cut, value of the relaxation, sum of negative weights; the optimum where all cuts were tried."""
+        if self.derandomization is None:
+            value = float(self.problem.cut_value(self.side))
+            return value, value, min(value, 0.0)
+        result = self.derandomization
+        return result.expected_cut, result.sdp_value, result.negative_weight
+
+    def relax(self) -> None:
+        """Solve the relaxation and round it."""
+        if self.problem.n <= _ALL_CUTS:
+            _, self.side = best_cut_exhaustive(self.problem)
+            self.rounded, self.is_rounded = self.side, True
+            if self.settings.bound:
+                self.bound = bound_kernel(self.problem)
+            self.notify("exhaustive")
+            return
+        if self.clock.is_over():
+            return
+        is_large = self.problem.n > _LARGE
+        self._relaxation = solve_relaxation(
+            self.problem,
+            tol=_BOUND_TOL if self.settings.bound and not is_large else _CUT_TOL,
+            max_rank=8 if is_large else None,
+            max_products=_LARGE_PRODUCTS if is_large else 4000,
+            time_limit=self.clock.remaining(0.3 * self.share),
+        )
+        result = derandomize(
+            self.problem,
+            self._relaxation.vectors,
+            method=self.settings.method,
+            max_evals=_LARGE_EVALUATIONS if is_large else _EVALUATIONS,
+            time_limit=self.clock.remaining(0.5 * self.share),
+            should_stop=self.clock.is_over,
+            rng=self.stream.spawn(1)[0],
+        )
+        self.derandomization, self.rounded, self.is_rounded = result, result.side, True
+        self._keep(result.side)
+        self._keep(one_flip(self.problem, result.side))
+        self.notify("derandomization")
+
+    def early_bound(self) -> None:
+        """Prove the bound where that is cheap against the search."""
+        if self.problem.n <= _EARLY_BOUND:
+            self.late_bound()
+
+    def late_bound(self) -> None:
+        """Prove the bound where there isn't one yet."""
+        if self.settings.bound and self.bound is None and self._relaxation is not None and not self.clock.is_over():
+            self.bound = bound_kernel(self.problem, relaxation=self._relaxation)
+            self.notify("bound")
+
+    def search(self) -> None:
+        """Search for better cuts."""
+        target = None if self.bound is None else self.bound.upper_bound
+        work = min(self.settings.work * self.share, self.settings.sweeps * _REPLICAS * sweep_work(self.problem))
+        is_done = target is not None and self.problem.cut_value(self.side) >= target
+        if work <= 0.0 or is_done or self.problem.n <= _ALL_CUTS or self.clock.is_over():
+            return
+        found = search_cut(
+            self.problem,
+            self.side[:, None],
+            work=work,
+            rng=self.stream.spawn(1)[0],
+            clock=self.clock,
+            target=target,
+            report=self._report,
+        )
+        self._keep(found)
+        if self.problem.n <= _TABU_LIMIT:
+            self._keep(tabu_search(self.problem, self.side, n_steps=5000, should_stop=self.clock.is_over))
+        self.notify("search")
+
+    def _report(self, stage: str, side: SideArray) -> None:
+        """Keep a cut of the search and tell about it."""
+        self._keep(side)
+        self.notify(stage)
+
+    def _keep(self, side: SideArray) -> None:
+        """Keep a cut that is better."""
+        if self.problem.cut_value(side) > self.problem.cut_value(self.side):
+            self.side = side

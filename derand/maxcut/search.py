@@ -1,0 +1,303 @@
+"""Search for good cuts: rounds of annealing, recombination of what they find, contraction of what they agree on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from derand.maxcut.annealing import PopulationAnnealer, replica_cut_values
+from derand.maxcut.clock import Clock
+from derand.maxcut.contraction import contract_agreement, recombine
+from derand.maxcut.local_search import one_flip
+from derand.maxcut.problem import MaxCutProblem, SideArray
+
+__all__ = ["ElitePool", "fuse", "search_cut", "short_chain", "sweep_work"]
+
+_REPLICAS = 32
+_POOL = 8
+_MAX_DEPTH = 12
+_CHAIN_SWEEPS = 500
+_FIRST_SWEEPS = 1000
+# A search ends when so many independent rounds have ended at the best value.
+_ENOUGH_HITS = 5
+# Above this the colour classes of a short chain's many replicas leave the cache.
+_CHAIN_LIMIT = 50_000
+
+
+def sweep_work(problem: MaxCutProblem) -> int:
+    """Return the cost of a sweep of one replica: about one per entry of the adjacency matrix and eight per vertex."""
+    return 2 * problem.n_edges + 8 * problem.n + 1
+
+
+class ElitePool:
+    """The best distinct cuts so far, two cuts counting as one where they differ by a flip of all vertices.
+
+    Parameters
+    ----------
+    problem : MaxCutProblem
+        The graph.
+    size : int
+        Most cuts kept.
+
+    Examples
+    --------
+    >>> pool = ElitePool(MaxCutProblem.from_edges([0, 1], [1, 2]), 4)
+    >>> pool.add(np.array([[1, 1], [1, -1], [1, 1]], dtype=np.int8))
+    >>> pool.value, pool.sides.shape
+    (2, (3, 2))
+    """
+
+    def __init__(self, problem: MaxCutProblem, size: int = _POOL) -> None:
+        self.problem, self.size = problem, size
+        self.sides: SideArray = np.zeros((problem.n, 0), dtype=np.int8)
+
+    @property
+    def best(self) -> SideArray:
+        """The best cut."""
+        return np.ascontiguousarray(self.sides[:, 0])
+
+    @property
+    def value(self) -> int | float:
+        """Its exact value."""
+        return self.problem.cut_value(self.best)
+
+    def add(self, sides: SideArray) -> None:
+        """Put cuts (n, R) into the pool and keep the best ones; older cuts come first among equals."""
+        merged = np.concatenate([self.sides, sides], axis=1)
+        flip = np.where(merged[:1] < 0, -1, 1) if self.problem.n else np.ones((1, merged.shape[1]))
+        merged = np.ascontiguousarray(merged * flip.astype(np.int8))
+        first = np.sort(np.unique(merged, axis=1, return_index=True)[1])
+        merged = merged[:, first]
+        values = [self.problem.cut_value(merged[:, column]) for column in range(merged.shape[1])]
+        order = sorted(range(len(values)), key=lambda column: -values[column])[: self.size]
+        self.sides = np.ascontiguousarray(merged[:, order])
+
+
+@dataclass(frozen=True)
+class _Run:
+    """What the stages of one search share: where to stop, and the random stream."""
+
+    clock: Clock
+    stream: np.random.Generator
+
+    def anneal(
+        self, annealer: PopulationAnnealer, n_sweeps: int, *, resampling: float, replicas: int = _REPLICAS
+    ) -> SideArray:
+        """Return an annealed population from its own random stream, so that stages don't depend on each other."""
+        return annealer.anneal(
+            n_sweeps=n_sweeps,
+            n_replicas=replicas,
+            rng=self.stream.spawn(1)[0],
+            resampling=resampling,
+            should_stop=self.clock.is_over,
+        )
+
+
+def short_chain(
+    problem: MaxCutProblem,
+    run: _Run,
+    *,
+    parents: SideArray | None = None,
+    n_sweeps: int = _CHAIN_SWEEPS,
+    depth: int = 0,
+    annealer: PopulationAnnealer | None = None,
+) -> SideArray:
+    """Return a cut from one short annealing of independent replicas, recombined, contracted and annealed again.
+
+    Parameters
+    ----------
+    problem : MaxCutProblem
+        The graph.
+    run : _Run
+        Clock and random stream.
+    parents : ndarray of int8, shape (n, K), optional
+        Cuts to keep in the pool.
+    n_sweeps : int
+        Sweeps at every level.
+    depth : int
+        Level of the recursion.
+    annealer : PopulationAnnealer, optional
+        One for the problem, if known.
+
+    Returns
+    -------
+    ndarray of int8, shape (n,)
+        A cut not below any parent.
+    """
+    found = run.anneal(annealer or PopulationAnnealer(problem), n_sweeps, resampling=0.0)
+    # The recombined cuts are as good as they get component by component; enough of them keep the merged graph rich.
+    mixed = [recombine(problem, found[:, k], found)[0] for k in range(min(_POOL, found.shape[1]))]
+    candidates = np.column_stack(mixed if parents is None else [*mixed, parents])
+    best = _best_columns(problem, candidates, _POOL)
+    contraction = contract_agreement(problem, best)
+    size = contraction.problem.n
+    if size <= 2 or size > 0.98 * problem.n or depth >= _MAX_DEPTH or run.clock.is_over():
+        return np.ascontiguousarray(best[:, 0])
+    kept = contraction.restrict(best)
+    return contraction.lift(short_chain(contraction.problem, run, parents=kept, n_sweeps=n_sweeps, depth=depth + 1))
+
+
+def fuse(pool: ElitePool, run: _Run) -> None:
+    """Recombine all cuts of the pool with each other, then search the graph in which their agreement is merged."""
+    problem, sides = pool.problem, pool.sides
+    if sides.shape[1] < 2:
+        return
+    pool.add(np.column_stack([recombine(problem, sides[:, k], sides)[0] for k in range(sides.shape[1])]))
+    contraction = contract_agreement(problem, pool.sides)
+    if contraction.problem.n > 2:
+        kept = contraction.restrict(pool.sides)
+        pool.add(contraction.lift(short_chain(contraction.problem, run, parents=kept, depth=1))[:, None])
+
+
+def search_cut(
+    problem: MaxCutProblem,
+    starts: SideArray,
+    *,
+    work: float,
+    rng: np.random.Generator,
+    clock: Clock,
+    target: int | float | None = None,
+    report: Callable[[str, SideArray], None] | None = None,
+) -> SideArray:
+    """Return the best cut found within a given amount of work.
+
+    Two kinds of rounds compete in a first trial: population annealing, which follows few families for long, and short
+    chains of independent replicas whose cuts are recombined, which win where the graph is locally sparse (grids).
+    The winner goes on, with longer annealing or more chains, and the pool of the best cuts is fused in between.
+
+    Parameters
+    ----------
+    problem : MaxCutProblem
+        The graph.
+    starts : ndarray of int8, shape (n, K)
+        Cuts to begin with, K >= 1.
+    work : float
+        Limit in units of `sweep_work`; 0 returns the best start after `one_flip`.
+    rng : Generator
+        The random stream.
+    clock : Clock
+        When to stop early.
+    target : int or float, optional
+        A value that can't be exceeded; reaching it ends the search.
+    report : callable, optional
+        Called as ``report(stage, side)`` after every round.
+
+    Returns
+    -------
+    ndarray of int8, shape (n,)
+        A cut not below any start.
+
+    Notes
+    -----
+    The same bits for the same ``rng``, unless the clock ends the search early.
+    """
+    pool, run = ElitePool(problem), _Run(clock, rng)
+    pool.add(starts)
+    pool.add(one_flip(problem, pool.best)[:, None])
+    if problem.n_edges == 0 or work <= 0.0:
+        return pool.best
+    rounds = _Rounds(pool, run, work, target, report)
+    rounds.trial()
+    rounds.go_on()
+    return pool.best
+
+
+class _Rounds:
+    """The rounds of one search with the work they may still do."""
+
+    def __init__(
+        self,
+        pool: ElitePool,
+        run: _Run,
+        work: float,
+        target: int | float | None,
+        report: Callable[[str, SideArray], None] | None,
+    ) -> None:
+        self.pool, self.run, self.target, self.report = pool, run, target, report
+        self.annealer = PopulationAnnealer(pool.problem)
+        self.unit = float(sweep_work(pool.problem) + 4000 * self.annealer.n_classes / _REPLICAS)
+        self.left = work
+        self.sweeps = _FIRST_SWEEPS
+        self.hits = 0
+        self.use_chains = False
+
+    def is_over(self) -> bool:
+        """Whether the work, the time or the reason to search is used up."""
+        done = self.target is not None and self.pool.value >= self.target
+        return done or self.left < 10 * self.unit or self.hits >= _ENOUGH_HITS or self.run.clock.is_over()
+
+    def trial(self) -> None:
+        """Run one round of each kind and keep to the better one."""
+        problem = self.pool.problem
+        annealed = self._population(self._affordable(_FIRST_SWEEPS))
+        self._note("annealing", annealed)
+        if problem.n <= _CHAIN_LIMIT and not self.is_over():
+            chained = self._chain()
+            self._note("chain", chained)
+            self.use_chains = problem.cut_value(chained) >= problem.cut_value(annealed)
+
+    def go_on(self) -> None:
+        """Run rounds of the better kind, fusing the pool after every fourth and at the end."""
+        count = 0
+        while not self.is_over():
+            count += 1
+            if self.use_chains:
+                self._note("chain", self._chain())
+            else:
+                self.sweeps *= 2
+                sweeps = self._affordable(self.sweeps)
+                # A rest too short for the next round prolongs this one.
+                if self.left - sweeps * _REPLICAS * self.unit < 2 * sweeps * _REPLICAS * self.unit:
+                    sweeps = self._affordable(int(self.left / (_REPLICAS * self.unit)) + 1)
+                self._note("annealing", self._population(sweeps))
+            if count % 4 == 0:
+                self._fuse()
+        if not (self.target is not None and self.pool.value >= self.target):
+            self._fuse()
+
+    def _affordable(self, sweeps: int) -> int:
+        """Return at most ``sweeps``, as many as the remaining work allows."""
+        return max(5, min(sweeps, int(self.left / (_REPLICAS * self.unit))))
+
+    def _population(self, sweeps: int) -> SideArray:
+        """Return the best cut of a population annealing."""
+        self.left -= sweeps * _REPLICAS * self.unit
+        found = self.run.anneal(self.annealer, sweeps, resampling=1.0)
+        mixed, _ = recombine(self.pool.problem, np.ascontiguousarray(found[:, 0]), found[:, 1:])
+        return one_flip(self.pool.problem, mixed)
+
+    def _chain(self) -> SideArray:
+        """Return the cut of a short chain."""
+        sweeps = self._affordable(_CHAIN_SWEEPS)
+        # The levels below the first and the recombinations cost about as much again.
+        self.left -= 2 * sweeps * _REPLICAS * self.unit
+        return short_chain(self.pool.problem, self.run, n_sweeps=sweeps, annealer=self.annealer)
+
+    def _note(self, stage: str, side: SideArray) -> None:
+        """Put a round's cut into the pool and count how often the best value came up."""
+        value, before = self.pool.problem.cut_value(side), self.pool.value
+        if value > before:
+            self.hits = 0
+        self.hits += int(value >= before)
+        self.pool.add(side[:, None])
+        if self.report is not None:
+            self.report(stage, self.pool.best)
+
+    def _fuse(self) -> None:
+        """Fuse the pool and report."""
+        before = self.pool.value
+        fuse(self.pool, self.run)
+        if self.pool.value > before:
+            self.hits = 0
+        if self.report is not None:
+            self.report("fusion", self.pool.best)
+
+
+def _best_columns(problem: MaxCutProblem, sides: SideArray, count: int) -> NDArray[np.int8]:
+    """Return the ``count`` best distinct columns, best first."""
+    distinct = sides[:, np.sort(np.unique(sides, axis=1, return_index=True)[1])]
+    order = np.argsort(-replica_cut_values(problem, distinct), kind="stable")[:count]
+    return np.ascontiguousarray(distinct[:, order])

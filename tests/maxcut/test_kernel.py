@@ -1,0 +1,60 @@
+"""Stages of one kernel: what each of them leaves behind."""
+
+import numpy as np
+
+from derand.maxcut.clock import Clock
+from derand.maxcut.kernel import KernelSolver, Settings
+from tests.maxcut.graphs import brute_force, karloff, petersen, random_graph
+
+
+def solver(problem, *, sweeps=300.0, bound=True, clock=None, notes=None):
+    settings = Settings("sosp", sweeps, 1e10, bound)
+    notes = [] if notes is None else notes
+    return KernelSolver(
+        problem, settings, clock or Clock(None), np.random.default_rng(0), share=1.0, notify=notes.append
+    )
+
+
+def test_tiny_kernels_are_enumerated():
+    notes = []
+    kernel = solver(petersen(), notes=notes)
+    kernel.relax()
+    assert kernel.problem.cut_value(kernel.side) == 12
+    assert kernel.bound.upper_bound == 12
+    assert kernel.chain == (12.0, 12.0, 0.0)
+    assert notes == ["exhaustive"]
+
+
+def test_stages_relax_bound_search():
+    notes = []
+    problem = random_graph(np.random.default_rng(0), 16, 70)
+    kernel = solver(problem, notes=notes)
+    kernel.relax()
+    assert kernel.is_rounded
+    assert problem.cut_value(kernel.side) >= problem.cut_value(kernel.rounded)
+    expected, relaxed, negative = kernel.chain
+    assert problem.cut_value(kernel.rounded) >= expected - 1e-9
+    assert expected - negative >= 0.878 * (relaxed - negative)
+    kernel.early_bound()
+    kernel.search()
+    kernel.late_bound()
+    assert brute_force(problem) == problem.cut_value(kernel.side) <= kernel.bound.upper_bound
+    assert notes[:2] == ["derandomization", "bound"]
+    assert notes.count("bound") == 1
+
+
+def test_search_is_skipped_when_the_bound_is_reached():
+    notes = []
+    kernel = solver(karloff(6, 3, 1), notes=notes)
+    for stage in (kernel.relax, kernel.early_bound, kernel.search, kernel.late_bound):
+        stage()
+    assert kernel.problem.cut_value(kernel.side) == kernel.bound.upper_bound == 60
+    assert notes == ["derandomization", "bound"]
+
+
+def test_nothing_happens_after_the_deadline():
+    kernel = solver(karloff(6, 3, 1), clock=Clock(0.0))
+    for stage in (kernel.relax, kernel.early_bound, kernel.search, kernel.late_bound):
+        stage()
+    assert kernel.bound is None
+    assert not kernel.is_rounded
