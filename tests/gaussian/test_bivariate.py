@@ -42,11 +42,11 @@ def test_hard_cases_against_mpmath(h, k, rho):
 
 @pytest.mark.slow
 def test_designed_grid_against_mpmath():
-    rhos = [0.0, 0.3, -0.3, 0.5, -0.8, 1.0, -1.0] + [s * (1 - 10.0**-j) for j in (1, 2, 4, 8, 12, 16) for s in (1, -1)]
-    firsts = [0.0, 1e-9, 0.3, -0.3, 1.0, -1.0, 3.0, -3.1, 10.0, -10.0, 40.0, -40.0, np.inf, -np.inf]
+    rhos = [0.0, 0.3, -0.8, 1.0, -1.0] + [s * (1 - 10.0**-j) for j in (4, 12, 16) for s in (1, -1)]
+    firsts = [0.0, 1e-9, 0.3, -1.0, 3.0, -10.0, 40.0, -np.inf]
     worst = 0.0
     for h in firsts:
-        for k in (h, -h, 0.0, 0.7, h * (1 + 1e-9), -12.0):
+        for k in (h, -h, 0.7):
             for rho in rhos:
                 worst = max(worst, error(bivariate_normal_cdf(h, k, rho), phi2(h, k, rho, digits=40)))
     assert worst <= ABSOLUTE
