@@ -5,8 +5,6 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from scipy.optimize import brentq
-from scipy.special import betaincinv
 
 from derand.hessian.lanczos import LanczosProcess
 from derand.hessian.symmetric import rounding_bound
@@ -19,11 +17,15 @@ __all__ = [
     "start_component_target",
 ]
 
+# scipy.optimize and scipy.special are imported inside functions: at the top they would double the time that
+# importing derand.optimize takes.
 _EPS = float(np.finfo(np.float64).eps)
 
 
 def start_component_target(n: int, delta: float) -> float:
     """Return -log tau with P(gamma^2 < tau) = delta for one coordinate gamma of a uniform unit vector in R^n."""
+    from scipy.special import betaincinv
+
     return 0.0 if n == 1 else -math.log(float(betaincinv(0.5, 0.5 * (n - 1), delta)))
 
 
@@ -75,6 +77,8 @@ def log_christoffel(process: LanczosProcess, t: float) -> float:
 
 def christoffel_lower_bound(process: LanczosProcess, log_target: float) -> float:
     """Return the largest t below the Ritz values with sum_j p_j(t)^2 >= 1/tau."""
+    from scipy.optimize import brentq
+
     smallest = float(process.ritz_values()[0])
     if process.is_exhausted:
         return smallest

@@ -115,16 +115,20 @@ def _as_scipy(result: SOSPResult) -> OptimizeResult:
     """Return the fields that scipy knows."""
     from scipy.optimize import OptimizeResult
 
-    return OptimizeResult(
-        x=result.x,
-        fun=result.fun,
-        jac=result.jac,
-        success=result.success,
-        status=0 if result.success else list(type(result.status)).index(result.status) + 1,
-        message=result.message,
-        nit=result.nit,
-        nfev=result.nfev,
-        njev=result.nfev,
-        nhev=result.nhev,
-        sosp=result,
+    converted = OptimizeResult()
+    converted.update(
+        {
+            "x": result.x,
+            "fun": result.fun,
+            "jac": result.jac,
+            "success": result.success,
+            "status": 0 if result.success else list(type(result.status)).index(result.status) + 1,
+            "message": result.message,
+            "nit": result.nit,
+            "nfev": result.nfev,
+            "njev": result.nfev,
+            "nhev": result.nhev,
+            "sosp": result,
+        }
     )
+    return converted

@@ -93,7 +93,7 @@ SPECTRA = {
 @pytest.mark.parametrize("delta", [0.3, 0.05])
 @pytest.mark.parametrize("name", SPECTRA)
 def test_coverage_with_a_planted_eigenvalue(name, delta):
-    """Planted at -1.01 tol, a bound above -tol is false: at most delta of the time, and not much less (van Dorsselaer)."""
+    """Planted at -1.01 tol, a bound above -tol is false: at most delta of the time, and not much less."""
     spectrum, tol, n_runs = SPECTRA[name].copy(), 1e-3, 400
     spectrum[0] = -1.01 * tol
     operator = LinearOperator((400, 400), matvec=lambda v: spectrum * v, dtype=np.float64)
