@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import zlib
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ MAX_RATIO = 200
 # Below this size a bomb does no harm, and tiny regular files may exceed the ratio.
 ALWAYS_ALLOWED = 1 << 20
 _CHUNK = 1 << 14
+_PIECE = 1 << 16
 _BOM = b"\xef\xbb\xbf"
 
 
@@ -105,11 +107,22 @@ def gunzip(raw: bytes, *, max_bytes: int | None = None) -> bytes:
     GraphFormatError
         If the file is damaged, truncated, followed by something else, or larger than allowed.  Its line is the line of
         the decompressed text at which that was noticed.
+
+    Notes
+    -----
+    The file is unpacked twice, first without keeping anything: a damaged file or a bomb never takes more than a few
+    hundred kilobytes of memory, and a good one twice its decompressed size.
     """
     limit = max(ALWAYS_ALLOWED, MAX_RATIO * len(raw)) if max_bytes is None else max_bytes
+    for _ in _unpack(raw, limit):
+        pass
+    return b"".join(_unpack(raw, limit))
+
+
+def _unpack(raw: bytes, limit: int) -> Iterator[bytes]:
+    """Yield the content of a gzip file in pieces; stop at the first fault, with the line reached."""
     view = memoryview(raw)
-    pieces: list[bytes] = []
-    total = position = 0
+    position, room, line = 0, limit, 1
     while position < len(raw) and (position == 0 or raw.startswith(GZIP_MAGIC, position)):
         engine = zlib.decompressobj(wbits=31)
         while not engine.eof:
@@ -119,25 +132,17 @@ def gunzip(raw: bytes, *, max_bytes: int | None = None) -> bytes:
             if not engine.unconsumed_tail:
                 position += len(chunk)
             try:
-                piece = engine.decompress(chunk, limit - total + 1)
+                piece = engine.decompress(chunk, _PIECE)
             except zlib.error as error:
-                raise GraphFormatError(f"damaged gzip data ({error})", line=_line_after(pieces)) from error
-            if piece:
-                pieces.append(piece)
-                total += len(piece)
-            if total > limit:
-                raise GraphFormatError(
-                    f"{len(raw)} compressed bytes unpack to more than {limit}; pass max_bytes to allow it",
-                    line=_line_after(pieces),
-                )
-            if not chunk and not engine.eof:
-                raise GraphFormatError("the gzip data end too early", line=_line_after(pieces))
+                raise GraphFormatError(f"damaged gzip data ({error})", line=line) from error
+            room -= len(piece)
+            line += piece.count(b"\n")
+            if room < 0:
+                message = f"{len(raw)} compressed bytes unpack to more than {limit}; pass max_bytes to allow it"
+                raise GraphFormatError(message, line=line)
+            if not (chunk or piece or engine.eof):
+                raise GraphFormatError("the gzip data end too early", line=line)
+            yield piece
         position -= len(engine.unused_data)
-    if raw[position : position + _CHUNK].strip(b"\0") or raw[position:].strip(b"\0"):
-        raise GraphFormatError("something that is not gzip follows the gzip data", line=_line_after(pieces))
-    return b"".join(pieces)
-
-
-def _line_after(pieces: list[bytes]) -> int:
-    """Return the number of the line that follows the given text."""
-    return 1 + sum(piece.count(b"\n") for piece in pieces)
+    if any(raw[k : k + _CHUNK].strip(b"\0") for k in range(position, len(raw), _CHUNK)):
+        raise GraphFormatError("something that is not gzip follows the gzip data", line=line)
