@@ -5,38 +5,51 @@ Public names are imported on first use: ``import derand`` itself loads neither n
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
+TYPE_CHECKING = False  # type checkers take the name for true; the typing module would be half of the import's time
 if TYPE_CHECKING:
     from derand.exceptions import DerandError, DerandWarning
+    from derand.hessian import HessianOperator, check_gradient, check_hessian, min_eigenvalue
     from derand.objectives import SmoothedObjective
-    from derand.optimize import SOSPResult, minimize_sosp, sosp_method
+    from derand.optimize import SOSPCertificate, SOSPResult, minimize_sosp, sosp_method
 
 __version__ = "0.1.0"
 
+__all__ = [
+    "DerandError",
+    "DerandWarning",
+    "HessianOperator",
+    "SOSPCertificate",
+    "SOSPResult",
+    "SmoothedObjective",
+    "__version__",
+    "check_gradient",
+    "check_hessian",
+    "min_eigenvalue",
+    "minimize_sosp",
+    "sosp_method",
+]
+
 _HOME = {
-    "DerandError": "derand.exceptions",
-    "DerandWarning": "derand.exceptions",
-    "SOSPResult": "derand.optimize",
-    "SmoothedObjective": "derand.objectives",
-    "minimize_sosp": "derand.optimize",
-    "sosp_method": "derand.optimize",
+    "derand.exceptions": ("DerandError", "DerandWarning"),
+    "derand.hessian": ("HessianOperator", "check_gradient", "check_hessian", "min_eigenvalue"),
+    "derand.objectives": ("SmoothedObjective",),
+    "derand.optimize": ("SOSPCertificate", "SOSPResult", "minimize_sosp", "sosp_method"),
 }
 
-__all__ = ["DerandError", "DerandWarning", "SOSPResult", "SmoothedObjective", "__version__", "minimize_sosp", "sosp_method"]
 
-
-def __getattr__(name: str) -> Any:
-    """Import a public name on first use (PEP 562)."""
+def __getattr__(name: str) -> object:
+    """Import a public name or a subpackage on first use (PEP 562)."""
     from importlib import import_module
 
-    if name in _HOME:
-        return getattr(import_module(_HOME[name]), name)
-    try:
-        return import_module(f"derand.{name}")
-    except ModuleNotFoundError as error:
-        if error.name != f"derand.{name}":
-            raise
+    for module, names in _HOME.items():
+        if name in names:
+            return getattr(import_module(module), name)
+    if not name.startswith("_"):
+        try:
+            return import_module(f"derand.{name}")
+        except ModuleNotFoundError as error:
+            if error.name != f"derand.{name}":
+                raise
     raise AttributeError(f"module 'derand' has no attribute {name!r}")
 
 
