@@ -1,0 +1,136 @@
+"""From networkx graphs to maximum cut problems and back."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Hashable, Iterable
+from dataclasses import dataclass
+from numbers import Integral, Real
+from typing import Any
+
+import networkx as nx
+import numpy as np
+
+from derand.exceptions import InputError, InputTypeError
+from derand.maxcut.problem import MaxCutProblem, SideArray
+
+__all__ = ["LabelledProblem", "Weight", "labelled_problem"]
+
+Weight = str | Callable[[Hashable, Hashable, dict[str, Any]], Any] | None
+
+
+@dataclass(frozen=True, eq=False)
+class LabelledProblem:
+    """A maximum cut problem whose vertex k is ``nodes[k]``.
+
+    Parameters
+    ----------
+    problem : MaxCutProblem
+        The weights.
+    nodes : tuple of hashable
+        Labels, in an order that depends on the labels alone.
+    """
+
+    problem: MaxCutProblem
+    nodes: tuple[Hashable, ...]
+
+    def side_of(self, cut: Iterable[Hashable]) -> SideArray:
+        """Return the side array with -1 for the nodes in ``cut``.
+
+        Parameters
+        ----------
+        cut : iterable of nodes
+            One side of a cut.
+
+        Returns
+        -------
+        ndarray of int8, shape (n,)
+            +1 and -1.
+
+        Raises
+        ------
+        InputError
+            If a label is no node of the graph.
+        """
+        chosen = set(cut)
+        side = np.array([-1 if node in chosen else 1 for node in self.nodes], dtype=np.int8)
+        if len(chosen) != int(np.sum(side < 0)):
+            stranger = next(iter(chosen.difference(self.nodes)))
+            raise InputError(f"the cut holds {stranger!r}, which is no node of the graph")
+        return side
+
+    def partition(self, side: SideArray) -> tuple[set[Hashable], set[Hashable]]:
+        """Return the nodes with side +1 and those with side -1."""
+        ahead = {node for node, s in zip(self.nodes, side.tolist(), strict=True) if s > 0}
+        return ahead, set(self.nodes) - ahead
+
+
+def labelled_problem(G: nx.Graph[Any], weight: Weight = "weight") -> LabelledProblem:
+    """Return the maximum cut problem of a networkx graph.
+
+    Parameters
+    ----------
+    G : networkx.Graph or MultiGraph
+        Undirected; self loops are ignored, parallel edges summed.
+    weight : str, callable or None, default "weight"
+        Edge attribute that holds the weight (1 where an edge lacks it), a function ``weight(u, v, data)``, or None for
+        weight 1 throughout.  Whole numbers of any size stay exact.
+
+    Returns
+    -------
+    LabelledProblem
+        Problem and labels; the same for any order in which nodes and edges were added.
+
+    Raises
+    ------
+    InputError
+        If the graph is directed, or a weight is None, NaN or infinite; the message names the edge.
+    InputTypeError
+        If G is no networkx graph or a weight is no real number.
+
+    Examples
+    --------
+    >>> import networkx as nx
+    >>> labelled_problem(nx.path_graph(["b", "a"])).nodes
+    ('a', 'b')
+    """
+    if not isinstance(G, nx.Graph):
+        raise InputTypeError(f"G must be a networkx graph, got {type(G).__name__}")
+    if G.is_directed():
+        raise InputError(
+            "G is directed, and a cut has no direction: decide what an arc u->v means and pass G.to_undirected() "
+            "(which keeps one of two opposite arcs) or a Graph whose weights you have summed"
+        )
+    nodes = _sorted_nodes(G)
+    position = {node: k for k, node in enumerate(nodes)}
+    m = G.number_of_edges()
+    heads, tails = np.empty(m, dtype=np.int64), np.empty(m, dtype=np.int64)
+    weights: list[int | float] = []
+    for e, (u, v, data) in enumerate(G.edges(data=True)):
+        heads[e], tails[e] = position[u], position[v]
+        value = 1 if weight is None else data.get(weight, 1) if isinstance(weight, str) else weight(u, v, data)
+        weights.append(value if type(value) is int else _checked(value, u, v))
+    return LabelledProblem(MaxCutProblem.from_edges(heads, tails, weights, n=len(nodes)), nodes)
+
+
+def _sorted_nodes(G: nx.Graph[Any]) -> tuple[Hashable, ...]:
+    """Return the nodes in the order of their labels; labels that don't compare go by type and text."""
+    nodes = list(G.nodes)
+    try:
+        return tuple(sorted(nodes))
+    except TypeError:
+        return tuple(sorted(nodes, key=lambda node: (type(node).__qualname__, repr(node))))
+
+
+def _checked(value: Any, u: Hashable, v: Hashable) -> int | float:
+    """Return a weight as a Python number; the error names the edge."""
+    if value is None:
+        raise InputError(f"the weight of edge ({u!r}, {v!r}) is None; leave the attribute out for weight 1")
+    if isinstance(value, (Integral, np.bool_)):
+        return int(value)
+    if not isinstance(value, Real):
+        raise InputTypeError(f"the weight of edge ({u!r}, {v!r}) is {value!r}, which is no real number")
+    number = float(value)
+    if not math.isfinite(number):
+        raise InputError(f"the weight of edge ({u!r}, {v!r}) is {number}; weights must be finite")
+    return number
