@@ -17,10 +17,10 @@ def canonical_order(problem: MaxCutProblem, *, max_choices: int = 30) -> IndexAr
     """Return an order of the vertices that a relabelling of the graph carries along, as far as refinement can tell.
 
     Colour refinement with exact weights, then individualisation: while two vertices share a colour, one vertex of a
-    smallest shared class gets a colour of its own and refinement goes on.  ``problem.subproblem(order)`` is then the same
-    problem, bit by bit, for all relabellings of a graph, provided that vertices which refinement cannot tell apart are
-    exchanged by a symmetry of the graph (it may fail on strongly regular graphs and the like, which changes the order,
-    never the correctness of anything).
+    smallest shared class gets a colour of its own and refinement goes on.  ``problem.subproblem(order)`` is then the
+    same problem, bit by bit, for all relabellings of a graph, provided that vertices which refinement cannot tell apart
+    are exchanged by a symmetry of the graph (it may fail on strongly regular graphs and the like, which changes the
+    order, never the correctness of anything).
 
     Parameters
     ----------
