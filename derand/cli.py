@@ -1,0 +1,82 @@
+"""The command ``derand``: JSON on stdout, progress and messages on stderr."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+
+from derand import __version__
+from derand.commands import COMMANDS
+from derand.commands.console import ExitCode
+from derand.exceptions import DerandError
+
+__all__ = ["main"]
+
+_EPILOG = """\
+The result goes to stdout as JSON, progress and messages to stderr.
+Exit codes: 0 solved, 1 bad input, 2 usage, 3 stopped early with a valid weaker result, 130 interrupted.
+'derand COMMAND --help' lists the options of a command.
+"""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command and return its exit code.
+
+    Parameters
+    ----------
+    argv : sequence of str, optional
+        Arguments after the name of the program; those of the process by default.
+
+    Returns
+    -------
+    int
+        0 solved, 1 bad input, 2 usage, 3 stopped early with a valid weaker result, 130 interrupted.
+
+    Examples
+    --------
+    >>> main(["--version"])
+    derand 0.1.0
+    0
+    """
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    try:
+        args = _parser(arguments).parse_args(arguments)
+        return int(import_module(f"derand.commands.{args.command}").run(args))
+    except SystemExit as stop:  # how argparse ends: --help, --version, usage
+        return stop.code if isinstance(stop.code, int) else ExitCode.SOLVED
+    except KeyboardInterrupt:
+        return _fail("interrupted", ExitCode.INTERRUPTED)
+    except BrokenPipeError:
+        # The reader of stdout has gone, as in `derand ... | head -1`; the interpreter's own flush must not complain.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return ExitCode.BAD_INPUT
+    except (DerandError, OSError) as error:
+        return _fail(str(error), ExitCode.BAD_INPUT)
+    except MemoryError:
+        return _fail("not enough memory for input of this size", ExitCode.BAD_INPUT)
+
+
+def _parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
+    """Return the parser; it imports a subcommand only when the arguments name it, so that --help is quick."""
+    parser = argparse.ArgumentParser(
+        prog="derand",
+        description="Optimization and derandomization algorithms whose every answer carries its proof.",
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--version", action="version", version=f"derand {__version__}")
+    subparsers = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    for name, summary in COMMANDS.items():
+        subparser = subparsers.add_parser(name, help=summary, description=f"{summary[0].upper()}{summary[1:]}.")
+        if name in arguments:
+            import_module(f"derand.commands.{name}").configure(subparser)
+    return parser
+
+
+def _fail(message: str, code: ExitCode) -> ExitCode:
+    """Write one line to stderr and return the exit code."""
+    sys.stderr.write(f"derand: {' '.join(message.split())}\n")
+    return code

@@ -1,0 +1,18 @@
+"""The subcommands of the command ``derand``, one module each.
+
+A module of this package that is listed in `COMMANDS` has two functions: ``configure(parser)`` adds the options of the
+subcommand to an argparse parser, and ``run(args)`` does the work and returns the exit code.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+__all__ = ["COMMANDS"]
+
+COMMANDS: Mapping[str, str] = MappingProxyType(
+    {
+        "sosp": "find a second-order stationary point and print the proof",
+    }
+)
