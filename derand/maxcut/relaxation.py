@@ -8,28 +8,24 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import ndtri
 
-from derand._utils.threads import blas_threads
 from derand._utils.validation import FloatArray, check_array, check_int, check_scalar
 from derand.exceptions import InputError
+from derand.maxcut.factor import principal_axes, quasi_random_vectors
 from derand.maxcut.mixing import ColourBlocks, row_dots
 from derand.maxcut.problem import MaxCutProblem
 from derand.maxcut.sphere_newton import SpherePoint, newton_step
 
-__all__ = ["Relaxation", "expected_cut", "quasi_random_vectors", "relaxation_value", "solve_relaxation"]
+__all__ = ["Relaxation", "expected_cut", "relaxation_value", "solve_relaxation"]
 
 # The rank starts near that of optima of random graphs, lower where the factor would have more entries than this.
 _LARGE_FACTOR = 500_000
 # Products times stored entries by default: seconds, not minutes, on the largest graphs.
 _DEFAULT_WORK = 60_000_000
 _DEFAULT_PRODUCTS = 2000
-# Singular values of the factor below this share of the largest count as zero.
-_RANK_TOL = 1e-3
+# A factor whose smallest singular value is above this share of the largest needs more columns.
 _CLEARLY_FULL = 0.3
 _LAST_SWEEPS = 40
-# LAPACK uses one thread up to this order anyway.
-_SMALL_RANK = 32
 
 
 @dataclass(frozen=True, eq=False)
@@ -240,66 +236,6 @@ class _Solver:
         self.history.append((self.used, value))
         converged = is_full and residual <= self.tol
         return Relaxation(factor, value, multipliers, residual, converged, self.used, tuple(self.history))
-
-
-def quasi_random_vectors(n: int, rank: int) -> FloatArray:
-    """Return fixed generic unit rows, shape (n, rank): normal scores of a mixed counter, no random state involved.
-
-    Parameters
-    ----------
-    n, rank : int
-        Shape, rank >= 1.
-
-    Returns
-    -------
-    ndarray, shape (n, rank)
-        Unit rows; row i is the same whatever n is.
-
-    References
-    ----------
-    Steele, Lea and Flood (2014), Fast splittable pseudorandom number generators (the mixing function).
-
-    Examples
-    --------
-    >>> bool(abs((quasi_random_vectors(3, 2) ** 2).sum(axis=1) - 1).max() < 1e-12)
-    True
-    """
-    counter = np.arange(1, n * rank + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
-    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
-        counter = (counter ^ (counter >> np.uint64(shift))) * np.uint64(factor)
-    counter ^= counter >> np.uint64(31)
-    uniform = (counter >> np.uint64(11)).astype(np.float64) * 2.0**-53 + 2.0**-54
-    vectors: FloatArray = ndtri(uniform).reshape(n, rank)
-    vectors /= np.sqrt(row_dots(vectors, vectors))[:, None]
-    return vectors
-
-
-def principal_axes(vectors: FloatArray, share: float = _RANK_TOL) -> tuple[FloatArray, int]:
-    """Return V turned to its principal directions, descending, signs fixed, and its numerical rank.
-
-    Parameters
-    ----------
-    vectors : ndarray, shape (n, k)
-        Unit rows.
-    share : float, default 1e-3
-        Singular values below this share of the largest count as zero.
-
-    Returns
-    -------
-    turned : ndarray, shape (n, k)
-        V Q for an orthogonal Q, rows normalised again; all inner products are kept.
-    rank : int
-        Number of singular values that count.
-    """
-    # einsum instead of BLAS: its bits don't depend on the number of threads.
-    with blas_threads(1 if vectors.shape[1] > _SMALL_RANK else None):
-        eigenvalues, axes = np.linalg.eigh(np.einsum("ij,ik->jk", vectors, vectors))
-    eigenvalues, axes = eigenvalues[::-1], np.ascontiguousarray(axes[:, ::-1])
-    turned = np.einsum("ij,jk->ik", vectors, axes)
-    turned *= np.where(np.sum(turned**3, axis=0) < 0.0, -1.0, 1.0)
-    turned /= np.sqrt(row_dots(turned, turned))[:, None]
-    rank = int(np.sum(eigenvalues > share**2 * float(eigenvalues[0])))
-    return np.ascontiguousarray(turned), rank
 
 
 def _widen(vectors: FloatArray, rank: int) -> FloatArray:

@@ -5,7 +5,8 @@ import pytest
 
 from derand.exceptions import BudgetExceededError, InputError
 from derand.maxcut.baselines import goemans_williamson, predicted_memory, random_hyperplanes
-from derand.maxcut.relaxation import expected_cut, quasi_random_vectors, solve_relaxation
+from derand.maxcut.factor import quasi_random_vectors
+from derand.maxcut.relaxation import expected_cut, solve_relaxation
 from tests.maxcut.graphs import cycle, random_graph
 
 

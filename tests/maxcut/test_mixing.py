@@ -1,9 +1,9 @@
 import numpy as np
 import pytest
 
+from derand.maxcut.factor import quasi_random_vectors
 from derand.maxcut.mixing import ColourBlocks, row_dots
 from derand.maxcut.problem import MaxCutProblem
-from derand.maxcut.relaxation import quasi_random_vectors
 from tests.maxcut.graphs import random_graph
 
 

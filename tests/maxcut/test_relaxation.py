@@ -5,11 +5,10 @@ import pytest
 
 from derand._utils.threads import blas_threads
 from derand.exceptions import InputError
+from derand.maxcut.factor import quasi_random_vectors
 from derand.maxcut.problem import MaxCutProblem
 from derand.maxcut.relaxation import (
     expected_cut,
-    principal_axes,
-    quasi_random_vectors,
     relaxation_value,
     solve_relaxation,
 )
@@ -115,17 +114,6 @@ def test_goemans_williamson_ratio_holds():
 def test_vectors_that_are_not_unit_rows_are_refused(function, vectors):
     with pytest.raises(InputError, match="vectors"):
         function(cycle(5), vectors)
-
-
-def test_principal_axes_keep_inner_products():
-    vectors = quasi_random_vectors(50, 5)
-    vectors[:, 4] = 0.0
-    vectors /= np.linalg.norm(vectors, axis=1)[:, None]
-    turned, rank = principal_axes(vectors)
-    assert turned @ turned.T == pytest.approx(vectors @ vectors.T, abs=1e-12)
-    assert rank == 4
-    energies = (turned**2).sum(axis=0)
-    assert np.all(np.diff(energies) <= 1e-12)
 
 
 @pytest.mark.slow

@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
+from derand.maxcut.factor import quasi_random_vectors
 from derand.maxcut.mixing import ColourBlocks, row_dots
-from derand.maxcut.relaxation import quasi_random_vectors
 from derand.maxcut.sphere_newton import SpherePoint, newton_step
 from tests.maxcut.graphs import complete, random_graph
 
