@@ -1,5 +1,6 @@
 """Second-order stationary points with a proof."""
 
+from derand.optimize.adapters import from_jax, from_torch
 from derand.optimize.certificate import SOSPCertificate
 from derand.optimize.checkpoint import Checkpoint
 from derand.optimize.minimize import minimize_sosp
@@ -13,6 +14,8 @@ __all__ = [
     "SOSPCertificate",
     "SOSPResult",
     "SOSPStatus",
+    "from_jax",
+    "from_torch",
     "minimize_sosp",
     "sosp_method",
 ]
