@@ -1,7 +1,7 @@
 """Sums whose bits don't depend on the number of BLAS threads.
 
-BLAS splits long dot products among its threads, and the order of additions with them.  NumPy's own pairwise summation is
-sequential, so these give the same bits on any thread count; the price is one temporary array.
+BLAS splits long dot products among its threads, and the order of additions with them.  NumPy's own pairwise summation
+is sequential, so these give the same bits on any thread count; the price is one temporary array.
 """
 
 from __future__ import annotations

@@ -4,6 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from threadpoolctl import ThreadpoolController
 
 
 @contextmanager
@@ -12,7 +17,15 @@ def blas_threads(limit: int | None) -> Iterator[None]:
     if limit is None:
         yield
         return
-    from threadpoolctl import threadpool_limits
-
-    with threadpool_limits(limits=limit, user_api="blas"):
+    with _controller().limit(limits=limit, user_api="blas"):
         yield
+
+
+@cache
+def _controller() -> ThreadpoolController:
+    """Return the loaded BLAS libraries; looking for them costs milliseconds, so it is done once."""
+    # SciPy brings a BLAS of its own, which has to be loaded by now to be found.
+    import scipy.linalg  # noqa: F401
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController()

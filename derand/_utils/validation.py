@@ -14,7 +14,9 @@ from derand.exceptions import InputError, InputTypeError
 FloatArray = NDArray[np.float64]
 
 
-def check_array(value: Any, name: str, *, ndim: int | None = None, shape: tuple[int | None, ...] | None = None) -> FloatArray:
+def check_array(
+    value: Any, name: str, *, ndim: int | None = None, shape: tuple[int | None, ...] | None = None
+) -> FloatArray:
     """Return ``value`` as a finite float64 array; ``shape`` holds None where any length will do."""
     if np.iscomplexobj(value):
         raise InputTypeError(f"{name} must be real, got complex numbers")
@@ -36,7 +38,13 @@ def check_array(value: Any, name: str, *, ndim: int | None = None, shape: tuple[
 
 
 def check_scalar(
-    value: Any, name: str, *, low: float = -math.inf, high: float = math.inf, low_open: bool = False, high_open: bool = False
+    value: Any,
+    name: str,
+    *,
+    low: float = -math.inf,
+    high: float = math.inf,
+    low_open: bool = False,
+    high_open: bool = False,
 ) -> float:
     """Return ``value`` as a float inside the given interval."""
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, Real):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -48,6 +49,8 @@ class MinEigenvalue:
         The random unit vector of the Lanczos process (`vector` when dense): with `start_product` a free sample of A.
     start_product : ndarray of shape (n,)
         A times `start`.
+    product_error : float
+        Bound on the error of a product with a unit vector that `lower` allows for; nan where `lower` wasn't needed.
     """
 
     value: float
@@ -59,6 +62,7 @@ class MinEigenvalue:
     asymmetry: float
     start: FloatArray
     start_product: FloatArray
+    product_error: float
 
 
 def min_eigenvalue(
@@ -89,7 +93,7 @@ def min_eigenvalue(
         Real symmetric matrix.  An array with n <= 1000 is decomposed densely, which is exact (confidence 1).
     threshold : float, optional
         Stop as soon as it is decided whether the smallest eigenvalue is above this: when ``lower >= threshold`` or
-        ``value < threshold``.
+        ``value < threshold``.  In the second case nothing is proved, and `lower` is -inf.
     tol : float, optional
         Without a threshold: stop when ``value - lower <= tol``.  Default: 1e-6 times the largest absolute Ritz value.
     confidence : float in (0, 1), default 1 - 1e-6
@@ -139,18 +143,25 @@ def min_eigenvalue(
     matrix = as_symmetric(A)
     if matrix.is_explicit and matrix.n <= _DENSE_LIMIT:
         return _dense(matrix)
-    error = matrix.error_bound if product_error is None else check_scalar(product_error, "product_error", low=0.0)
+    if product_error is not None:
+        product_error = check_scalar(product_error, "product_error", low=0.0)
     limit = matrix.n if max_products is None else min(matrix.n, check_int(max_products, "max_products", low=1))
     process = LanczosProcess(matrix.operator.matvec, check_rng(rng).standard_normal(matrix.n))
     log_target = start_component_target(matrix.n, 1.0 - confidence)
+    is_above = True
     if threshold is not None:
-        _run_to_threshold(process, threshold, log_target, limit, error)
-    else:
+        is_above = _run_to_threshold(process, threshold, log_target, limit)
+    # The error may cost products to estimate: it isn't asked for once a value below the threshold has been seen.
+    error = math.nan if not is_above else matrix.error_bound if product_error is None else product_error
+    if threshold is None:
         _run_to_width(process, tol, log_target, limit, error)
+    elif is_above:
+        _extend_to_threshold(process, threshold, log_target, limit, error)
     values, vectors, _ = process.ritz_pairs(1)
+    proved = christoffel_lower_bound(process, log_target) - spectrum_slack(process, error) if is_above else -math.inf
     return MinEigenvalue(
         value=float(values[0]),
-        lower=christoffel_lower_bound(process, log_target) - spectrum_slack(process, error),
+        lower=proved,
         vector=vectors[0],
         confidence=confidence,
         n_products=process.n_steps,
@@ -158,6 +169,7 @@ def min_eigenvalue(
         asymmetry=process.asymmetry,
         start=process.basis[0].copy(),
         start_product=process.start_product,
+        product_error=error,
     )
 
 
@@ -167,24 +179,29 @@ def _dense(matrix: SymmetricMatrix) -> MinEigenvalue:
     values, vectors = np.linalg.eigh(array)
     error = rounding_bound(matrix.n, float(np.max(np.abs(values))))
     value, vector = float(values[0]), vectors[:, 0].copy()
-    return MinEigenvalue(value, value - error, vector, 1.0, matrix.n, "dense", 0.0, vector, array @ vector)
+    return MinEigenvalue(value, value - error, vector, 1.0, matrix.n, "dense", 0.0, vector, array @ vector, 0.0)
 
 
-def _run_to_threshold(
-    process: LanczosProcess, threshold: float, log_target: float, limit: int, product_error: float
-) -> None:
-    """Step until the bound passes the threshold, a good direction below it is found, or the limit is reached."""
+def _run_to_threshold(process: LanczosProcess, threshold: float, log_target: float, limit: int) -> bool:
+    """Step until exact products would prove the threshold, or the limit; False once a Ritz value lies below it."""
     total = ChristoffelSum(threshold)
-    while process.n_steps < limit and not process.is_exhausted:
+    while process.n_steps < limit and not process.is_exhausted and total.log_sum < log_target:
         process.step()
         total.update(process.alpha[-1], process.beta[-1])
         if not total.is_below:
             _improve_direction(process, limit)
+            return False
+    return True
+
+
+def _extend_to_threshold(
+    process: LanczosProcess, threshold: float, log_target: float, limit: int, product_error: float
+) -> None:
+    """Step on until the bound passes the threshold with the slack for rounding and inexact products."""
+    while process.n_steps < limit and not process.is_exhausted:
+        if log_christoffel(process, threshold + spectrum_slack(process, product_error)) >= log_target:
             return
-        if total.log_sum >= log_target:
-            shifted = threshold + spectrum_slack(process, product_error)
-            if log_christoffel(process, shifted) >= log_target:
-                return
+        process.step()
 
 
 def _improve_direction(process: LanczosProcess, limit: int) -> None:

@@ -38,7 +38,7 @@ class _SymmetricOperator(LinearOperator):
             If a product isn't finite.
         """
         # Not by as_symmetric: that would ask for the error bound, which costs gradients.
-        return materialise(SymmetricMatrix(self.shape[0], self, None, None, 0.0))
+        return materialise(SymmetricMatrix(self.shape[0], self, None, None))
 
     def _adjoint(self) -> Self:
         return self

@@ -32,15 +32,17 @@ class SymmetricMatrix:
         The dense array where one was given.
     sparse : sparse array of shape (n, n), optional
         The sparse array where one was given.
-    error_bound : float
-        Bound on the error of a product with a unit vector (0 for explicit matrices: rounding is counted elsewhere).
     """
 
     n: int
     operator: LinearOperator
     array: FloatArray | None
     sparse: Any
-    error_bound: float
+
+    @property
+    def error_bound(self) -> float:
+        """Bound on the error of a product with a unit vector: the operator's own, computed when it is asked for."""
+        return float(getattr(self.operator, "error_bound", 0.0))
 
     @property
     def is_explicit(self) -> bool:
@@ -78,14 +80,14 @@ def as_symmetric(A: Any) -> SymmetricMatrix:
         n = _order(A.shape)
         if A.dtype is not None and np.issubdtype(A.dtype, np.complexfloating):
             raise InputTypeError("A must be real, got a complex operator")
-        return SymmetricMatrix(n, A, None, None, float(getattr(A, "error_bound", 0.0)))
+        return SymmetricMatrix(n, A, None, None)
     if sp.issparse(A):
         return _as_symmetric_sparse(A)
     array = check_array(A, "A", ndim=2)
     n = _order(array.shape)
     _check_symmetry(np.max(np.abs(array - array.T)), np.max(np.abs(array)))
     array = array / 2.0 + array.T / 2.0
-    return SymmetricMatrix(n, aslinearoperator(array), array, None, 0.0)
+    return SymmetricMatrix(n, aslinearoperator(array), array, None)
 
 
 def materialise(matrix: SymmetricMatrix) -> FloatArray:
@@ -164,4 +166,4 @@ def _as_symmetric_sparse(A: Any) -> SymmetricMatrix:
     matrix = sp.csr_array(A, dtype=np.float64)
     _check_symmetry(abs(matrix - matrix.T).max(), abs(matrix).max())
     matrix = sp.csr_array((matrix + matrix.T) / 2.0)
-    return SymmetricMatrix(n, aslinearoperator(matrix), None, matrix, 0.0)
+    return SymmetricMatrix(n, aslinearoperator(matrix), None, matrix)

@@ -71,7 +71,8 @@ class SOSPCertificate:
     method : str
         ``"lanczos"`` or ``"dense"``.
     hvp_error : float
-        Bound on the error of a Hessian product with a unit vector; already subtracted from the lower bound.
+        Bound on the error of a Hessian product with a unit vector; already subtracted from the lower bound.  nan where
+        the curvature is negative, and nothing had to be proved.
     hvp_error_source : str
         ``"exact"`` for a user's hessp, ``"lipschitz"`` or ``"estimated"`` for differences of gradients, with a given or
         an estimated Lipschitz constant.
@@ -212,7 +213,7 @@ def certify(
         curv_tol=tolerances.curv_tol,
         confidence=1.0 if found.method == "dense" else tolerances.confidence,
         method=found.method,
-        hvp_error=operator.error_bound,
+        hvp_error=operator.error_bound if found.method == "dense" else found.product_error,
         hvp_error_source=operator.error_bound_source,
         hess_lip=tolerances.hess_lip,
         hess_lip_source=tolerances.hess_lip_source,

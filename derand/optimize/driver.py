@@ -157,7 +157,7 @@ class Driver:
         if self.certificate.is_certified:
             self._record("certificate")
             return SOSPStatus.CERTIFIED
-        if self.certificate.min_eigenvalue + self.certificate.hvp_error >= 0.0:
+        if found.value >= 0.0:
             return SOSPStatus.INCONCLUSIVE
         direction = NegativeCurvature(found.vector, found.value)
         escaped = self.method.escape(self.oracle, self.state, direction, self.rng)

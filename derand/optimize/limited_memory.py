@@ -24,9 +24,9 @@ class LimitedMemory:
     size : int
         Most pairs kept, at least 1.
     steps : tuple of ndarrays of shape (n,)
-        Steps s, oldest first.
+        Steps s, oldest first, scaled so that s.y = 1.
     changes : tuple of ndarrays of shape (n,)
-        Gradient changes y with s.y > 0.
+        Gradient changes y, scaled alike.
     scale : float
         Curvature scale of the initial inverse Hessian, ``scale * I``.
 
@@ -71,22 +71,23 @@ class LimitedMemory:
             curvature += theta
         if curvature <= _EPS * math.sqrt(square) * float(np.linalg.norm(change)):
             return self
+        root = math.sqrt(curvature)
         return replace(
             self,
-            steps=(*self.steps, step)[-self.size :],
-            changes=(*self.changes, change)[-self.size :],
+            steps=(*self.steps, step / root)[-self.size :],
+            changes=(*self.changes, change / root)[-self.size :],
             scale=curvature / float(change @ change),
         )
 
-    def apply(self, vectors: FloatArray) -> FloatArray:
-        """Return the product of the inverse Hessian with one vector (n,) or with the columns of a matrix (n, m)."""
-        q = np.array(vectors, dtype=np.float64)
+    def apply(self, vector: FloatArray) -> FloatArray:
+        """Return the product of the inverse Hessian with a vector of shape (n,)."""
+        q = np.array(vector, dtype=np.float64)
         shares = []
         for s, y in zip(reversed(self.steps), reversed(self.changes), strict=True):
-            share = (s @ q) / (s @ y)
-            q -= np.multiply.outer(y, share)
+            share = float(s @ q)
+            q -= share * y
             shares.append(share)
         q *= self.scale
         for s, y, share in zip(self.steps, self.changes, reversed(shares), strict=True):
-            q += np.multiply.outer(s, share - (y @ q) / (s @ y))
+            q += (share - float(y @ q)) * s
         return q
