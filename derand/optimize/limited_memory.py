@@ -72,11 +72,14 @@ class LimitedMemory:
         if curvature <= _EPS * math.sqrt(square) * float(np.linalg.norm(change)):
             return self
         root = math.sqrt(curvature)
+        changes = (*self.changes, change / root)[-self.size :]
+        # One pair may be far from typical: the scale is the geometric mean of what the last three suggest.
+        logs = [math.log(float(y @ y)) for y in changes[-3:]]
         return replace(
             self,
             steps=(*self.steps, step / root)[-self.size :],
-            changes=(*self.changes, change / root)[-self.size :],
-            scale=curvature / float(change @ change),
+            changes=changes,
+            scale=math.exp(-sum(logs) / len(logs)),
         )
 
     def apply(self, vector: FloatArray) -> FloatArray:

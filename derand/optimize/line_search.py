@@ -125,7 +125,7 @@ def _extrapolate(descent: list[Trial]) -> float:
 
 
 def _interpolate(low: Trial, high: Trial) -> float:
-    """Return the minimiser of the cubic through both ends, kept inside the middle four fifths of the bracket."""
+    """Return the minimiser of the cubic through both ends, kept inside the middle nine tenths of the bracket."""
     width = high.step - low.step
     if not math.isfinite(high.fun):
         return low.step + 0.2 * width
@@ -139,4 +139,4 @@ def _interpolate(low: Trial, high: Trial) -> float:
             share = 1.0 - (high.slope + d2 - d1) / denominator
     if not 0.0 < share < 1.0:
         share = 0.5
-    return low.step + min(max(share, 0.1), 0.9) * width
+    return low.step + min(max(share, 0.05), 0.95) * width
