@@ -18,12 +18,13 @@ def check_array(
     value: Any, name: str, *, ndim: int | None = None, shape: tuple[int | None, ...] | None = None
 ) -> FloatArray:
     """Return ``value`` as a finite float64 array; ``shape`` holds None where any length will do."""
-    if np.iscomplexobj(value):
-        raise InputTypeError(f"{name} must be real, got complex numbers")
     try:
-        array = np.asarray(value, dtype=np.float64)
+        is_complex = np.iscomplexobj(value)
+        array = np.asarray(np.real(value) if is_complex else value, dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise InputTypeError(f"{name} must be an array of real numbers: {error}") from error
+    if is_complex:
+        raise InputTypeError(f"{name} must be real, got complex numbers")
     if ndim is not None and array.ndim != ndim:
         raise InputError(f"{name} must have {ndim} dimension(s), got shape {array.shape}")
     if shape is not None and (

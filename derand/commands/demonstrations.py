@@ -55,11 +55,13 @@ def coupled_wells(n: int = 20) -> Demonstration:
     """
 
     def fun(x: FloatArray) -> tuple[float, FloatArray]:
+        """Return value and gradient."""
         excess, step = x * x - 1.0, x - np.roll(x, -1)
         value = 0.25 * (excess @ excess + step @ step)
         return float(value), excess * x + 0.5 * (step - np.roll(step, 1))
 
     def hessp(x: FloatArray, v: FloatArray) -> FloatArray:
+        """Return the Hessian product."""
         step = v - np.roll(v, -1)
         return (3.0 * x * x - 1.0) * v + 0.5 * (step - np.roll(step, 1))
 
@@ -93,11 +95,13 @@ def low_rank(n: int = 25, rank: int = 2, seed: int = 0) -> Demonstration:
     target = factor @ factor.T
 
     def fun(x: FloatArray) -> tuple[float, FloatArray]:
+        """Return value and gradient."""
         U = x.reshape(n, rank)
         residual = U @ U.T - target
         return 0.25 * float(np.sum(residual * residual)), (residual @ U).ravel()
 
     def hessp(x: FloatArray, v: FloatArray) -> FloatArray:
+        """Return the Hessian product."""
         U, V = x.reshape(n, rank), v.reshape(n, rank)
         return ((U @ U.T - target) @ V + (U @ V.T + V @ U.T) @ U).ravel()
 
@@ -132,11 +136,13 @@ def phase_retrieval(n: int = 20, n_measurements: int = 200, seed: int = 0) -> De
     intensities = (rows @ (hidden / np.linalg.norm(hidden))) ** 2
 
     def fun(x: FloatArray) -> tuple[float, FloatArray]:
+        """Return value and gradient."""
         amplitude = rows @ x
         excess = amplitude**2 - intensities
         return 0.25 * float(np.mean(excess**2)), rows.T @ (excess * amplitude) / n_measurements
 
     def hessp(x: FloatArray, v: FloatArray) -> FloatArray:
+        """Return the Hessian product."""
         return np.asarray(rows.T @ ((3.0 * (rows @ x) ** 2 - intensities) * (rows @ v)) / n_measurements)
 
     description = f"a unit vector in R^{n} from {n_measurements} intensities, from the local maximum 0"

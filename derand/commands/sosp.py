@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import argparse
 import time
+from collections.abc import Mapping
 from dataclasses import asdict
+from types import MappingProxyType
 from typing import Any
 
 from derand.commands.console import ExitCode, Progress, write_json
@@ -16,13 +18,15 @@ __all__ = ["configure", "run"]
 
 _DEMO = "low-rank"
 _PASSED_ON = ("method", "gtol", "curv_tol", "grad_lip", "hess_lip", "delta_f", "confidence", "max_evals", "time_limit")
-_EXIT_CODES = {
-    SOSPStatus.CERTIFIED: ExitCode.SOLVED,
-    SOSPStatus.INTERRUPTED: ExitCode.INTERRUPTED,
-    SOSPStatus.NON_FINITE: ExitCode.BAD_INPUT,
-    SOSPStatus.BAD_GRADIENT: ExitCode.BAD_INPUT,
-    SOSPStatus.BAD_HESSP: ExitCode.BAD_INPUT,
-}
+_EXIT_CODES: Mapping[SOSPStatus, ExitCode] = MappingProxyType(
+    {
+        SOSPStatus.CERTIFIED: ExitCode.SOLVED,
+        SOSPStatus.INTERRUPTED: ExitCode.INTERRUPTED,
+        SOSPStatus.NON_FINITE: ExitCode.BAD_INPUT,
+        SOSPStatus.BAD_GRADIENT: ExitCode.BAD_INPUT,
+        SOSPStatus.BAD_HESSP: ExitCode.BAD_INPUT,
+    }
+)
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

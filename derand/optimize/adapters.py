@@ -59,11 +59,13 @@ def from_jax(fun: Callable[[Any], Any]) -> tuple[Fun, HessP]:
     product = jax.jit(lambda x, v: jax.jvp(jax.grad(fun), (x,), (v,))[1])
 
     def numpy_fun(x: FloatArray) -> tuple[float, FloatArray]:
+        """Return value and gradient."""
         with jax.enable_x64(True):
             value, gradient = value_and_grad(np.asarray(x, dtype=np.float64))
         return float(value), to_numpy(gradient)
 
     def numpy_hessp(x: FloatArray, v: FloatArray) -> FloatArray:
+        """Return the Hessian product."""
         with jax.enable_x64(True):
             return to_numpy(product(np.asarray(x, dtype=np.float64), np.asarray(v, dtype=np.float64)))
 
@@ -113,16 +115,19 @@ def from_torch(fun: Callable[[Any], Any], *, device: str = "cpu") -> tuple[Fun, 
         raise MissingDependencyError("from_torch needs torch: pip install 'derand[autodiff]'") from error
 
     def derivative(value: Any, x: Any, *, twice: bool) -> Any:
+        """Return the derivative of a scalar tensor by x."""
         if not value.requires_grad:
             return torch.zeros_like(x)
         return torch.autograd.grad(value, x, create_graph=twice, materialize_grads=True)[0]
 
     def numpy_fun(x: FloatArray) -> tuple[float, FloatArray]:
+        """Return value and gradient."""
         point = torch.tensor(x, dtype=torch.float64, device=device, requires_grad=True)
         value = _as_scalar(fun(point), torch.Tensor)
         return float(value.detach()), to_numpy(derivative(value, point, twice=False))
 
     def numpy_hessp(x: FloatArray, v: FloatArray) -> FloatArray:
+        """Return the Hessian product."""
         point = torch.tensor(x, dtype=torch.float64, device=device, requires_grad=True)
         slope = derivative(fun(point), point, twice=True) @ torch.tensor(v, dtype=torch.float64, device=device)
         return to_numpy(derivative(slope, point, twice=False))
