@@ -22,6 +22,7 @@ __all__ = ["SmoothedCutObjective"]
 
 # Where both ends have |b_i| / tau_i above this, the signs are certain to the last bit of a double.
 _CERTAIN = 9.0
+_PIECE = 1 << 13
 
 
 class SmoothedCutObjective:
@@ -386,15 +387,18 @@ class _Point:
         """Return the point (W, t, tau) with its edges' terms; the value leaves the regularisation out."""
         W, t, tau = where
         certain = np.abs(t) >= _CERTAIN
-        fixed = certain[problem.heads] & certain[problem.tails]
-        edges = np.flatnonzero(~fixed)
-        heads, tails = problem.heads[edges], problem.tails[edges]
-        unit = W / tau[:, None]
-        rho = row_dots(unit[heads], unit[tails])
+        heads, tails, value = problem.heads, problem.tails, 0.0
+        if certain.any():
+            fixed = certain[heads] & certain[tails]
+            sign = np.sign(t)
+            value = float(np.sum((weights * sign[heads] * sign[tails])[fixed]))
+            edges = np.flatnonzero(~fixed)
+            heads, tails = heads[edges], tails[edges]
+        else:
+            edges = np.arange(problem.n_edges)
+        rho = _cosines(W / tau[:, None], heads, tails)
         first = expected_sign_product_derivatives(t[heads], t[tails], rho, order=1)
-        value = float(np.sum(weights[edges] * expected_sign_product(t[heads], t[tails], rho)))
-        sign = np.sign(t)
-        value += float(np.sum((weights * sign[problem.heads] * sign[problem.tails])[fixed]))
+        value += float(np.sum(weights[edges] * expected_sign_product(t[heads], t[tails], rho)))
         return cls(W, t, tau, edges, heads, tails, rho, value, first)
 
     @cached_property
@@ -402,3 +406,12 @@ class _Point:
         """Second derivatives of the edges' terms."""
         full = expected_sign_product_derivatives(self.t[self.heads], self.t[self.tails], self.rho)
         return _Second(*(field for field in full[3:] if field is not None))
+
+
+def _cosines(unit: FloatArray, heads: IndexArray, tails: IndexArray) -> FloatArray:
+    """Return the inner products of the rows at the ends of every edge, in pieces that stay in the cache."""
+    result = np.empty(heads.size)
+    for low in range(0, heads.size, _PIECE):
+        piece = slice(low, low + _PIECE)
+        result[piece] = row_dots(unit[heads[piece]], unit[tails[piece]])
+    return result
