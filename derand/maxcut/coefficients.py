@@ -161,7 +161,7 @@ def _of_mapping(Q: Mapping[Any, Any], name: str) -> tuple[tuple[Hashable, ...], 
 def _of_matrix(Q: Any, name: str) -> tuple[tuple[Hashable, ...], IndexArray, IndexArray, Any]:
     """Return variables, rows, columns and values of a matrix."""
     entries: Any = Q
-    matrix = entries.tocoo() if sp.issparse(Q) else np.asarray(Q)
+    matrix: Any = entries.tocoo() if sp.issparse(Q) else np.asarray(Q)
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
         raise InputError(f"{name} must be a square matrix, got shape {matrix.shape}")
     variables = tuple(range(matrix.shape[0]))
