@@ -27,7 +27,7 @@ _BOUND_TOL, _CUT_TOL = 1e-7, 1e-4
 _EARLY_BOUND = 3000
 # Beyond it products and evaluations are limited, so that the whole costs a few thousand products.
 _LARGE = 50_000
-_LARGE_PRODUCTS, _LARGE_EVALUATIONS = 150, 60
+_LARGE_PRODUCTS, _LARGE_EVALUATIONS, _LARGE_WORK = 150, 50, 7e10
 _EVALUATIONS = 2000
 _TABU_LIMIT = 1000
 
@@ -137,6 +137,8 @@ class KernelSolver:
         """Search for better cuts."""
         target = None if self.bound is None else self.bound.upper_bound
         work = min(self.settings.work * self.share, self.settings.sweeps * _REPLICAS * sweep_work(self.problem))
+        if self.problem.n > _LARGE and self.settings.work <= 2e11:
+            work = min(work, _LARGE_WORK)
         is_done = target is not None and self.problem.cut_value(self.side) >= target
         if work <= 0.0 or is_done or self.problem.n <= _ALL_CUTS or self.clock.is_over():
             return

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -18,11 +19,11 @@ from derand.maxcut.problem import MaxCutProblem, SideArray
 __all__ = ["ElitePool", "fuse", "search_cut", "short_chain", "sweep_work"]
 
 _REPLICAS = 32
-_POOL = 8
+_POOL, _RAW = 8, 16
 _MAX_DEPTH = 12
 _CHAIN_SWEEPS = 500
 _SMALL = 3000
-_FIRST_SWEEPS = 1000
+_FIRST_SWEEPS, _LONGEST_SWEEPS = 1000, 4000
 # A search ends when so many independent rounds have ended at the best value.
 _ENOUGH_HITS = 5
 # Above this the colour classes of a short chain's many replicas leave the cache.
@@ -136,16 +137,29 @@ def short_chain(
     return contraction.lift(short_chain(contraction.problem, run, parents=kept, n_sweeps=n_sweeps, depth=depth + 1))
 
 
-def fuse(pool: ElitePool, run: _Run) -> None:
-    """Recombine all cuts of the pool with each other, then search the graph in which their agreement is merged."""
-    problem, sides = pool.problem, pool.sides
-    if sides.shape[1] < 2:
-        return
-    pool.add(np.column_stack([recombine(problem, sides[:, k], sides)[0] for k in range(sides.shape[1])]))
-    contraction = contract_agreement(problem, pool.sides)
-    if contraction.problem.n > 2:
-        kept = contraction.restrict(pool.sides)
-        pool.add(contraction.lift(short_chain(contraction.problem, run, parents=kept, depth=1))[:, None])
+def fuse(problem: MaxCutProblem, sides: SideArray, run: _Run) -> SideArray:
+    """Return a cut made of independent ones: recombined with each other, then the graph of their agreement searched.
+
+    Parameters
+    ----------
+    problem : MaxCutProblem
+        The graph.
+    sides : ndarray of int8, shape (n, K)
+        Cuts; the more they differ, the more there is to gain, so not only the very best.
+    run : _Run
+        Clock and random stream.
+
+    Returns
+    -------
+    ndarray of int8, shape (n,)
+        A cut not below any of the given ones.
+    """
+    mixed = np.column_stack([recombine(problem, sides[:, k], sides)[0] for k in range(sides.shape[1])])
+    mixed = _best_columns(problem, mixed, sides.shape[1])
+    contraction = contract_agreement(problem, mixed)
+    if contraction.problem.n <= 2:
+        return np.ascontiguousarray(mixed[:, 0])
+    return contraction.lift(short_chain(contraction.problem, run, parents=contraction.restrict(mixed), depth=1))
 
 
 def search_cut(
@@ -160,7 +174,7 @@ def search_cut(
 ) -> SideArray:
     """Return the best cut found within a given amount of work.
 
-    Two kinds of rounds compete in a first trial: population annealing, which follows few families for long, and short
+    Two kinds of rounds compete: population annealing, which follows few families for long, and short
     chains of independent replicas whose cuts are recombined, which win where the graph is locally sparse (grids).
     The winner goes on, with longer annealing or more chains, and the pool of the best cuts is fused in between.
 
@@ -195,9 +209,7 @@ def search_cut(
     pool.add(one_flip(problem, pool.best)[:, None])
     if problem.n_edges == 0 or work <= 0.0:
         return pool.best
-    rounds = _Rounds(pool, run, work, target, report)
-    rounds.trial()
-    rounds.go_on()
+    _Rounds(pool, run, work, target, report).go()
     return pool.best
 
 
@@ -213,6 +225,8 @@ class _Rounds:
         report: Callable[[str, SideArray], None] | None,
     ) -> None:
         self.pool, self.run, self.target, self.report = pool, run, target, report
+        # What single rounds found, before any fusion makes the good cuts alike.
+        self.raw = ElitePool(pool.problem, _RAW)
         self.annealer = PopulationAnnealer(pool.problem)
         # On large graphs fewer replicas with more sweeps, and a hotter start, reach higher at equal work.
         self.replicas, self.hot = (_REPLICAS // 2, 0.8) if pool.problem.n > _SMALL else (_REPLICAS, 0.6)
@@ -220,49 +234,45 @@ class _Rounds:
         self.left = work
         self.sweeps = _FIRST_SWEEPS
         self.hits = 0
-        self.use_chains = False
+        self.best: dict[str, int | float] = {}
 
     def is_over(self) -> bool:
         """Whether the work, the time or the reason to search is used up."""
-        done = self.target is not None and self.pool.value >= self.target
-        return done or self.left < 10 * self.unit or self.hits >= _ENOUGH_HITS or self.run.clock.is_over()
+        return self._is_solved() or self.left < 10 * self.unit or self.hits >= _ENOUGH_HITS or self.run.clock.is_over()
 
-    def trial(self) -> None:
-        """Run one round of each kind and keep to the better one."""
-        problem = self.pool.problem
-        annealed = self._population(self._affordable(_FIRST_SWEEPS))
-        self._note("annealing", annealed)
-        if problem.n <= _CHAIN_LIMIT and not self.is_over():
-            chained = self._chain()
-            self._note("chain", chained)
-            self.use_chains = problem.cut_value(chained) >= problem.cut_value(annealed)
+    def _is_solved(self) -> bool:
+        """Whether the cut can't be improved."""
+        return self.target is not None and self.pool.value >= self.target
 
-    def go_on(self) -> None:
-        """Run rounds of the better kind, fusing the pool after every fourth and at the end."""
+    def go(self) -> None:
+        """Run rounds, fusing what they found now and then and at the end."""
+        kinds = ["annealing"] if self.pool.problem.n > _CHAIN_LIMIT else ["annealing", "chain"]
         count = 0
         while not self.is_over():
+            # Both kinds have a first trial; then every fourth round gives the weaker kind another chance.
+            ranked = sorted(kinds, key=lambda name: -self.best.get(name, -math.inf))
+            is_trial = count < len(kinds)
+            kind = kinds[count] if is_trial else ranked[-1] if count % 4 == 0 else ranked[0]
+            is_main = not is_trial and kind == ranked[0]
+            self._note(kind, self._chain() if kind == "chain" else self._population(is_main=is_main))
             count += 1
-            if self.use_chains:
-                self._note("chain", self._chain())
-            else:
-                self.sweeps *= 2
-                sweeps = self._affordable(self.sweeps)
-                # A rest too short for the next round prolongs this one.
-                possible = self._affordable(int(self.left / (self.replicas * self.unit)) + 1)
-                if possible < 3 * sweeps:
-                    sweeps = possible
-                self._note("annealing", self._population(sweeps))
-            if count % 4 == 0:
+            if count == 4 or count % 8 == 0:
                 self._fuse()
-        if not (self.target is not None and self.pool.value >= self.target):
+        if not self._is_solved():
             self._fuse()
 
     def _affordable(self, sweeps: int) -> int:
         """Return at most ``sweeps`` of a population, as many as the remaining work allows."""
         return max(5, min(sweeps, int(self.left / (self.replicas * self.unit))))
 
-    def _population(self, sweeps: int) -> SideArray:
-        """Return the best cut of a population annealing."""
+    def _population(self, *, is_main: bool) -> SideArray:
+        """Return the best cut of a population annealing, longer than the one before."""
+        sweeps = self._affordable(self.sweeps)
+        possible = self._affordable(int(self.left / (self.replicas * self.unit)) + 1)
+        if self.pool.problem.n > _SMALL and is_main:
+            # Length pays on large graphs: a third of what is left, then all of it.
+            sweeps = possible if self.sweeps > 2 * _FIRST_SWEEPS else max(sweeps, possible // 3)
+        self.sweeps = min(2 * self.sweeps, _LONGEST_SWEEPS)
         self.left -= sweeps * self.replicas * self.unit
         found = self.run.anneal(self.annealer, sweeps, n_replicas=self.replicas, hot=self.hot)
         mixed, _ = recombine(self.pool.problem, np.ascontiguousarray(found[:, 0]), found[:, 1:])
@@ -270,7 +280,7 @@ class _Rounds:
 
     def _chain(self) -> SideArray:
         """Return the cut of a short chain."""
-        sweeps = self._affordable(_CHAIN_SWEEPS)
+        sweeps = max(5, min(_CHAIN_SWEEPS, int(self.left / (2 * _REPLICAS * self.unit))))
         # The levels below the first and the recombinations cost about as much again.
         self.left -= 2 * sweeps * _REPLICAS * self.unit
         return short_chain(self.pool.problem, self.run, n_sweeps=sweeps, annealer=self.annealer)
@@ -278,17 +288,22 @@ class _Rounds:
     def _note(self, stage: str, side: SideArray) -> None:
         """Put a round's cut into the pool and count how often the best value came up."""
         value, before = self.pool.problem.cut_value(side), self.pool.value
+        self.best[stage] = max(value, self.best.get(stage, value))
         if value > before:
             self.hits = 0
         self.hits += int(value >= before)
         self.pool.add(side[:, None])
+        self.raw.add(side[:, None])
         if self.report is not None:
             self.report(stage, self.pool.best)
 
     def _fuse(self) -> None:
-        """Fuse the pool and report."""
+        """Fuse the rounds' cuts with the best one and report."""
+        if self.raw.sides.shape[1] < 2:
+            return
         before = self.pool.value
-        fuse(self.pool, self.run)
+        sides = np.concatenate([self.pool.sides[:, :1], self.raw.sides], axis=1)
+        self.pool.add(fuse(self.pool.problem, sides, self.run)[:, None])
         if self.pool.value > before:
             self.hits = 0
         if self.report is not None:
