@@ -53,7 +53,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         # The reader of stdout has gone, as in `derand ... | head -1`; the interpreter's own flush must not complain.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return ExitCode.BAD_INPUT
-    except (DerandError, OSError) as error:
+    except OSError as error:
+        where = f": {error.filename}" if error.filename else ""
+        return _fail(f"{error.strerror or error}{where}", ExitCode.BAD_INPUT)
+    except DerandError as error:
         return _fail(str(error), ExitCode.BAD_INPUT)
     except MemoryError:
         return _fail("not enough memory for input of this size", ExitCode.BAD_INPUT)

@@ -13,6 +13,8 @@ __all__ = ["COMMANDS"]
 
 COMMANDS: Mapping[str, str] = MappingProxyType(
     {
+        "maxcut": "cut a graph, and prove how close to the best cut that is",
+        "verify": "check the proof that derand maxcut has written",
         "sosp": "find a second-order stationary point and print the proof",
     }
 )

@@ -1,0 +1,119 @@
+"""``derand maxcut``: a near-best cut of a graph with a proved upper bound on all cuts."""
+
+from __future__ import annotations
+
+import argparse
+import time
+from typing import Any
+
+from derand.commands.console import ExitCode, Progress, write_json
+from derand.commands.graph_input import read_edges, to_problem
+from derand.exceptions import InputError
+from derand.graphs.maxcut import EFFORT_NAMES
+from derand.io import EdgeList, write_graph
+from derand.io.certificates import write_certificate
+from derand.io.formats import FORMATS
+from derand.maxcut.derandomize import METHODS
+from derand.maxcut.solve import MaxCutSolution, solve_maxcut
+
+__all__ = ["configure", "run"]
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the options of ``derand maxcut`` to a parser."""
+    parser.add_argument(
+        "graph", nargs="?", metavar="FILE", help="a graph, gzipped or not; a built-in one of 70 vertices without it"
+    )
+    parser.add_argument("--format", choices=sorted(FORMATS), help="of FILE (default: by name or content)")
+    parser.add_argument("--method", choices=METHODS, default=METHODS[0], help="how to round (default: %(default)s)")
+    parser.add_argument(
+        "--effort", choices=EFFORT_NAMES, default="default", help="how long to search (default: %(default)s)"
+    )
+    parser.add_argument("--no-bound", action="store_true", help="don't prove an upper bound")
+    parser.add_argument("--seed", type=int, default=0, help="seed of the search (default: %(default)s)")
+    parser.add_argument(
+        "--time-limit", type=float, metavar="S", help="seconds after which the best cut so far is printed"
+    )
+    parser.add_argument("-o", "--output", metavar="FILE", help="write the JSON there instead of to stdout")
+    parser.add_argument("--certificate", metavar="FILE", help="write the proof there, for derand verify")
+    parser.add_argument("--save-graph", metavar="FILE", help="write the graph there, as derand verify needs it")
+    parser.add_argument("-q", "--quiet", action="store_true", help="no progress on stderr")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Cut the graph and write cut, bound and proof.
+
+    Parameters
+    ----------
+    args : Namespace
+        Parsed options of `configure`.
+
+    Returns
+    -------
+    int
+        The exit code.
+
+    Raises
+    ------
+    InputError
+        If a certificate is asked for without a bound.
+    """
+    if args.certificate and args.no_bound:
+        raise InputError("--certificate needs the bound that --no-bound leaves out")
+    progress, started = Progress("maxcut", quiet=args.quiet), time.perf_counter()
+    edges = read_edges(args.graph, args.format)
+    if args.save_graph:
+        write_graph(edges, args.save_graph)
+    problem = to_problem(edges)
+    progress.say(f"{edges.name}: {problem.n} vertices, {problem.n_edges} edges")
+    solution = solve_maxcut(
+        problem,
+        method=args.method,
+        effort=EFFORT_NAMES.index(args.effort),
+        bound=not args.no_bound,
+        time_limit=args.time_limit,
+        callback=lambda state: progress.update(f"{state.history[-1].stage}, cut {state.value}"),
+        rng=args.seed,
+    )
+    progress.say(f"{_summary(solution)}; {time.perf_counter() - started:.2f} s")
+    write_json(_document(edges, solution), args.output)
+    return _finish(args, solution, progress)
+
+
+def _finish(args: argparse.Namespace, solution: MaxCutSolution, progress: Progress) -> int:
+    """Write the certificate, say how to check it, and return the exit code."""
+    if args.certificate and solution.is_proved:
+        write_certificate(solution.certificate().to_dict(), args.certificate)
+        progress.say(f"check it with: derand verify {args.save_graph or args.graph or 'GRAPH'} {args.certificate}")
+    elif args.certificate:
+        progress.say("no certificate was written, since no bound was proved")
+    elif args.graph is None:
+        progress.say("to check it: derand maxcut --save-graph G --certificate C && derand verify G C")
+    if solution.status == "interrupted":
+        return ExitCode.INTERRUPTED
+    is_complete = solution.status == "finished" and (solution.is_proved or not args.certificate)
+    return ExitCode.SOLVED if is_complete else ExitCode.STOPPED_EARLY
+
+
+def _summary(solution: MaxCutSolution) -> str:
+    """Return cut and bound in half a sentence."""
+    if solution.is_optimal:
+        return f"cut {solution.value}, proved optimal"
+    if solution.gap is not None:
+        return f"cut {solution.value}, proved upper bound {solution.upper_bound}, gap {solution.gap:.3%}"
+    return f"cut {solution.value}, no proved upper bound"
+
+
+def _document(edges: EdgeList, solution: MaxCutSolution) -> dict[str, Any]:
+    """Return what is written: the same bits for the same options, so no times."""
+    labels, ahead = edges.node_labels, solution.side == solution.side[:1]
+    fields = ("value", "upper_bound", "gap", "expected_cut", "sdp_value", "guarantee", "status")
+    return {
+        "graph": edges.name,
+        "n_vertices": edges.n,
+        "n_edges": solution.problem.n_edges,
+        **{name: getattr(solution, name) for name in fields},
+        "proved": solution.is_proved,
+        "optimal": solution.is_optimal,
+        "partition": [[labels[v] for v in range(edges.n) if ahead[v] == is_first] for is_first in (True, False)],
+    }

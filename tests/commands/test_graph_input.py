@@ -1,0 +1,44 @@
+from math import comb
+
+import numpy as np
+import pytest
+
+from derand.commands.graph_input import karloff_graph, read_edges, to_problem
+from derand.exceptions import GraphFormatError, InputError
+
+
+@pytest.mark.parametrize(("m", "b"), [(4, 1), (6, 1), (8, 1), (6, 0)])
+def test_karloff_graph_is_regular_of_the_counted_degree(m, b):
+    edges, t = karloff_graph(m, b), m // 2
+    assert edges.n == comb(m, t)
+    degrees = np.bincount(np.concatenate([edges.heads, edges.tails]), minlength=edges.n)
+    assert set(degrees.tolist()) == {comb(t, b) * comb(t, t - b)}
+
+
+def test_karloff_graph_has_the_cut_of_its_theory():
+    """Splitting the subsets by one point cuts the fraction 1 - b/t of the edges, which is the maximum."""
+    edges = karloff_graph()
+    side = np.where(np.arange(edges.n) < comb(7, 3), 1, -1)  # the subsets that hold the first point come first
+    assert to_problem(edges).cut_value(side) == 560 * 3 // 4
+
+
+def test_files_and_the_built_in_graph(tmp_path):
+    assert read_edges(None).n == 70
+    path = tmp_path / "triangle.csv"
+    path.write_text("u,v\na,b\nb,c\nc,a\n", encoding="utf-8")
+    edges = read_edges(str(path))
+    assert list(edges.node_labels) == ["a", "b", "c"]
+    assert to_problem(edges).n_edges == 3
+
+
+def test_what_is_no_undirected_graph_is_refused(tmp_path):
+    path = tmp_path / "arcs.mtx"
+    path.write_text("%%MatrixMarket matrix coordinate integer general\n2 2 1\n1 2 5\n", encoding="utf-8")
+    with pytest.raises(InputError, match="directed"):
+        read_edges(str(path))
+    path = tmp_path / "program.bq"
+    path.write_text("2 2\n1 1 5\n1 2 3\n", encoding="utf-8")
+    with pytest.raises(InputError, match="quadratic binary program"):
+        read_edges(str(path))
+    with pytest.raises(GraphFormatError):
+        read_edges(str(path), "dimacs")

@@ -1,0 +1,79 @@
+import argparse
+import json
+from itertools import chain
+
+import pytest
+
+from derand.commands.maxcut import configure, run
+from derand.exceptions import InputError
+
+PENTAGON = "5 5\n1 2 1\n2 3 1\n3 4 1\n4 5 1\n5 1 1\n"
+
+
+def _run(arguments, capsys):
+    """Return the exit code, the document on stdout and the text on stderr."""
+    parser = argparse.ArgumentParser()
+    configure(parser)
+    code = run(parser.parse_args([str(argument) for argument in arguments]))
+    out, err = capsys.readouterr()
+    return code, json.loads(out) if out else None, err
+
+
+def test_built_in_graph_is_cut_optimally(capsys):
+    code, document, err = _run([], capsys)
+    assert code == 0
+    # 3/4 of the 560 edges, see the test of the graph.
+    assert (document["value"], document["upper_bound"], document["gap"]) == (420, 420, 0.0)
+    assert document["optimal"]
+    assert document["expected_cut"] < 380
+    assert sorted(chain(*document["partition"])) == list(range(1, 71))
+    assert "cut 420, proved optimal" in err
+    assert "derand verify" in err
+
+
+def test_partition_has_the_stated_value(capsys, tmp_path):
+    path = tmp_path / "weighted.csv"
+    rows = [("a", "b", 3), ("b", "c", -2), ("c", "a", 5), ("c", "d", 2), ("d", "a", 10**20)]
+    path.write_text("".join(f"{u},{v},{w}\n" for u, v, w in rows), encoding="utf-8")
+    code, document, _ = _run([path, "--quiet"], capsys)
+    first = set(document["partition"][0])
+    assert code == 0
+    assert document["value"] == sum(w for u, v, w in rows if (u in first) != (v in first)) == 10**20 + 8
+    assert first.isdisjoint(document["partition"][1])
+    assert document["graph"] == "weighted"
+
+
+def test_certificate_and_graph_are_written(capsys, tmp_path):
+    graph, proof, out = tmp_path / "g.rud", tmp_path / "c.json", tmp_path / "out.json"
+    code, document, err = _run(["--save-graph", graph, "--certificate", proof, "-o", out], capsys)
+    assert (code, document) == (0, None)
+    assert json.loads(out.read_text(encoding="utf-8"))["optimal"]
+    assert json.loads(proof.read_text(encoding="utf-8"))["upper_bound"] == "420"
+    assert graph.read_text(encoding="utf-8").startswith("70 560\n")
+    assert f"derand verify {graph} {proof}" in err
+
+
+def test_without_a_bound(capsys, tmp_path):
+    path = tmp_path / "pentagon.rud"
+    path.write_text(PENTAGON, encoding="utf-8")
+    code, document, err = _run([path, "--no-bound"], capsys)
+    assert code == 0
+    assert (document["value"], document["upper_bound"], document["gap"], document["proved"]) == (4, None, None, False)
+    assert "no proved upper bound" in err
+    with pytest.raises(InputError, match="--certificate needs the bound"):
+        _run([path, "--no-bound", "--certificate", tmp_path / "c.json"], capsys)
+
+
+def test_time_limit_gives_a_weaker_result(capsys):
+    code, document, _ = _run(["--time-limit", "0"], capsys)
+    assert code == 3
+    assert document["status"] == "time_limit"
+    assert len(list(chain(*document["partition"]))) == 70
+
+
+def test_empty_graph(capsys, tmp_path):
+    path = tmp_path / "empty.rud"
+    path.write_text("0 0\n", encoding="utf-8")
+    code, document, _ = _run([path, "-q"], capsys)
+    assert code == 0
+    assert (document["value"], document["partition"]) == (0, [[], []])
