@@ -23,7 +23,7 @@ _POOL, _RAW = 8, 16
 _MAX_DEPTH = 12
 _CHAIN_SWEEPS = 500
 _SMALL = 3000
-_FIRST_SWEEPS, _LONGEST_SWEEPS = 1000, 4000
+_FIRST_SWEEPS, _LONGEST_SWEEPS, _REHEAT_SWEEPS = 1000, 4000, 5000
 # A search ends when so many independent rounds have ended at the best value.
 _ENOUGH_HITS = 5
 # Above this the colour classes of a short chain's many replicas leave the cache.
@@ -233,7 +233,7 @@ class _Rounds:
         self.unit = float(sweep_work(pool.problem) + 4000 * self.annealer.n_classes / _REPLICAS)
         self.left = work
         self.sweeps = _FIRST_SWEEPS
-        self.hits = 0
+        self.hits, self.is_long = 0, False
         self.best: dict[str, int | float] = {}
 
     def is_over(self) -> bool:
@@ -254,7 +254,12 @@ class _Rounds:
             is_trial = count < len(kinds)
             kind = kinds[count] if is_trial else ranked[-1] if count % 4 == 0 else ranked[0]
             is_main = not is_trial and kind == ranked[0]
-            self._note(kind, self._chain() if kind == "chain" else self._population(is_main=is_main))
+            if kind == "chain":
+                self._note(kind, self._chain())
+            elif is_main and self.is_long:
+                self._note("reheating", self._reheat())
+            else:
+                self._note(kind, self._population(is_main=is_main))
             count += 1
             if count == 4 or count % 8 == 0:
                 self._fuse()
@@ -270,13 +275,23 @@ class _Rounds:
         sweeps = self._affordable(self.sweeps)
         possible = self._affordable(int(self.left / (self.replicas * self.unit)) + 1)
         if self.pool.problem.n > _SMALL and is_main:
-            # Length pays on large graphs: a third of what is left, then all of it.
-            sweeps = possible if self.sweeps > 2 * _FIRST_SWEEPS else max(sweeps, possible // 3)
+            # One long run pays on large graphs; the rest goes into reheating its result.
+            sweeps, self.is_long = max(sweeps, possible // 3), True
         self.sweeps = min(2 * self.sweeps, _LONGEST_SWEEPS)
         self.left -= sweeps * self.replicas * self.unit
         found = self.run.anneal(self.annealer, sweeps, n_replicas=self.replicas, hot=self.hot)
         mixed, _ = recombine(self.pool.problem, np.ascontiguousarray(found[:, 0]), found[:, 1:])
         return one_flip(self.pool.problem, mixed)
+
+    def _reheat(self) -> SideArray:
+        """Return the best cut after warming it up a little, cooling it and keeping what gained."""
+        # The replicas differ from it in regions far apart; recombination adds up the gains of all regions.
+        sweeps = self._affordable(_REHEAT_SWEEPS)
+        self.left -= sweeps * self.replicas * self.unit
+        best = self.pool.best
+        start = np.repeat(best[:, None], self.replicas, axis=1)
+        found = self.run.anneal(self.annealer, sweeps, n_replicas=self.replicas, hot=0.3, start=start)
+        return one_flip(self.pool.problem, recombine(self.pool.problem, best, found)[0])
 
     def _chain(self) -> SideArray:
         """Return the cut of a short chain."""
@@ -293,7 +308,8 @@ class _Rounds:
             self.hits = 0
         self.hits += int(value >= before)
         self.pool.add(side[:, None])
-        self.raw.add(side[:, None])
+        if stage != "reheating":
+            self.raw.add(side[:, None])
         if self.report is not None:
             self.report(stage, self.pool.best)
 
