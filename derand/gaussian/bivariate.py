@@ -196,8 +196,8 @@ def expected_sign_product_derivatives(h: Any, k: Any, rho: Any, *, order: int = 
         F_hh = -h F_h - rho D            F_kk = -k F_k - rho D            F_hk     = D
         F_hrho = -D v/q                  F_krho = -D u/q                  F_rhorho = D (rho + u v)/q^2
 
-    All values are finite: at |rho| = 1, where F_rho is 0 or infinite and F may have a kink, the result is that at the
-    nearest correlation inside (-1, 1).
+    All values are finite: at ``|rho| = 1``, where F_rho is 0 or infinite and F may have a kink, the result is that at
+    the nearest correlation inside (-1, 1).
 
     Parameters
     ----------

@@ -75,7 +75,7 @@ def hermite_polynomials(x: Any, degree: int) -> Any:
 
     Returns
     -------
-    array of shape (degree + 1, *x.shape)
+    array of shape ``(degree + 1, *x.shape)``
         From the same library as ``x``.
 
     Raises

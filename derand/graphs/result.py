@@ -69,7 +69,7 @@ class MaxCutResult:
 
     @property
     def gap(self) -> float | None:
-        """(upper_bound - value) / |upper_bound|; None when nothing was proved."""
+        """``(upper_bound - value) / |upper_bound|``; None when nothing was proved."""
         return self.solution.gap
 
     @property

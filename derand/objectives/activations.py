@@ -36,7 +36,7 @@ class Activation(Protocol):
         """Return phi''(u)."""
 
     def gaussian_derivatives(self, mean: FloatArray, variance: FloatArray, order: int) -> FloatArray:
-        """Return E[phi^(j)(u)], u ~ N(mean, variance), for j = 0..order <= 4; shape (order + 1, *mean.shape)."""
+        """Return E[phi^(j)(u)], u ~ N(mean, variance), for j = 0..order <= 4; shape ``(order + 1, *mean.shape)``."""
 
 
 class Exponential:

@@ -79,8 +79,9 @@ class RidgeSum:
 
     Notes
     -----
-    Under z ~ N(m, F F') the form u_t is a Gaussian of mean a_t.m + beta_t and variance |F' a_t|^2, so E[g] and all its
-    derivatives are sums over t of the activation's closed forms.  An expectation costs O(n_forms dim r), deterministic.
+    Under z ~ N(m, F F') the form u_t is a Gaussian of mean a_t.m + beta_t and variance ``|F' a_t|^2``, so E[g] and all
+    its derivatives are sums over t of the activation's closed forms.  An expectation costs O(n_forms dim r),
+    deterministic.
 
     Examples
     --------
