@@ -1,0 +1,66 @@
+"""Configuration of the documentation: `python -m sphinx -W docs docs/_build/html`; it needs no network."""
+
+import pkgutil
+import sys
+from importlib import import_module
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent))
+
+import derand  # noqa: E402
+
+project = "derand"
+author = "The derand developers"
+copyright = author
+version = release = derand.__version__
+
+extensions = [
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "sphinx.ext.mathjax",
+    "numpydoc",
+    "sphinx_gallery.gen_gallery",
+]
+exclude_patterns = ["_build"]
+default_role = "autolink"
+nitpicky = False
+
+autosummary_generate = True
+autodoc_typehints = "none"
+numpydoc_show_class_members = False
+numpydoc_class_members_toctree = False
+
+sphinx_gallery_conf = {
+    "examples_dirs": "../examples",
+    "gallery_dirs": "gallery",
+    "filename_pattern": r"/plot_",
+    "abort_on_example_error": True,
+    "download_all_examples": False,
+    "remove_config_comments": True,
+    "show_memory": False,
+    "write_computation_times": False,
+}
+
+html_theme = "pydata_sphinx_theme"
+html_theme_options = {"navigation_with_keys": False, "show_prev_next": False, "secondary_sidebar_items": ["page-toc"]}
+html_show_sourcelink = False
+
+
+def write_api_page():
+    """List what every public package exports, so that the reference is complete whatever is added."""
+    packages = [info.name for info in pkgutil.iter_modules(derand.__path__) if not info.name.startswith("_")]
+    lines = ["API reference", "=============", "", "The names that ``derand`` itself exports load on first use.", ""]
+    for name in packages:
+        module = import_module(f"derand.{name}")
+        if name in {"cli", "commands"} or not getattr(module, "__all__", None):
+            continue
+        title = f"``derand.{name}``"
+        lines += [title, "-" * len(title), "", module.__doc__.strip().splitlines()[0], ""]
+        lines += [f".. currentmodule:: derand.{name}", "", ".. autosummary::", "   :toctree: api", ""]
+        lines += [*(f"   {export}" for export in sorted(module.__all__)), ""]
+    (HERE / "generated").mkdir(exist_ok=True)
+    (HERE / "generated" / "api.rst").write_text("\n".join(lines), encoding="utf-8")
+
+
+write_api_page()
