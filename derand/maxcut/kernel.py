@@ -137,7 +137,7 @@ class KernelSolver:
         """Search for better cuts."""
         target = None if self.bound is None else self.bound.upper_bound
         work = min(self.settings.work * self.share, self.settings.sweeps * _REPLICAS * sweep_work(self.problem))
-        if self.problem.n > _LARGE and self.settings.work <= 2e11:
+        if self.problem.n > _LARGE and self.settings.work <= 3e11:
             work = min(work, _LARGE_WORK)
         is_done = target is not None and self.problem.cut_value(self.side) >= target
         if work <= 0.0 or is_done or self.problem.n <= _ALL_CUTS or self.clock.is_over():

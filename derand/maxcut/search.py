@@ -252,7 +252,8 @@ class _Rounds:
             # Both kinds have a first trial; then every fourth round gives the weaker kind another chance.
             ranked = sorted(kinds, key=lambda name: -self.best.get(name, -math.inf))
             is_trial = count < len(kinds)
-            kind = kinds[count] if is_trial else ranked[-1] if count % 4 == 0 else ranked[0]
+            second_chance = count % 4 == 0 and not self.is_long
+            kind = kinds[count] if is_trial else ranked[-1] if second_chance else ranked[0]
             is_main = not is_trial and kind == ranked[0]
             if kind == "chain":
                 self._note(kind, self._chain())

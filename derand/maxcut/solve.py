@@ -23,7 +23,7 @@ from derand.maxcut.reductions import Reduction, reduce_problem
 __all__ = ["EFFORTS", "CutEvent", "MaxCutSolution", "solve_maxcut"]
 
 # Sweeps of 32 replicas that a search may take, and the most work in units of `sweep_work`.
-EFFORTS: tuple[tuple[float, float], ...] = ((0.0, 0.0), (2e3, 6e9), (4e4, 2e11), (4e5, 2e12))
+EFFORTS: tuple[tuple[float, float], ...] = ((0.0, 0.0), (2e3, 6e9), (4e4, 2.6e11), (4e5, 2.6e12))
 
 
 class CutEvent(NamedTuple):
