@@ -55,15 +55,17 @@ class ChristoffelSum:
         if beta == 0.0:
             self.log_sum = math.inf
             return
-        self._previous, self._current, self._beta = self._current, unscaled / beta, beta
-        self._total += self._current**2
-        if self._total > 1e200:
+        # A t far outside the spectrum makes terms beyond the range of floats; the cap only makes the sum smaller.
+        self._previous, self._current, self._beta = self._current, min(max(unscaled / beta, -1e300), 1e300), beta
+        size = abs(self._current)
+        if size > 1e100:
             self._previous, self._current, self._total = (
-                self._previous * 1e-100,
-                self._current * 1e-100,
-                self._total * 1e-200,
+                self._previous / size,
+                self._current / size,
+                self._total / size / size,
             )
-            self._log_scale += 200.0 * math.log(10.0)
+            self._log_scale += 2.0 * math.log(size)
+        self._total += self._current * self._current
         self.log_sum = math.log(self._total) + self._log_scale
 
 

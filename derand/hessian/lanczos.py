@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 import numpy as np
@@ -160,7 +161,11 @@ class LanczosProcess:
         m = self.n_steps
         count = min(count, m)
         chosen = (m - count, m - 1) if largest else (0, count - 1)
-        values, s = eigh_tridiagonal(self.alpha, self.beta[:-1], select="i", select_range=chosen)
+        # LAPACK squares the entries; a power of two makes no rounding errors.
+        unit = 1.0 if 1e-100 < self.scale < 1e100 else 2.0 ** math.frexp(self.scale)[1]
+        diagonal, off_diagonal = np.asarray(self.alpha) / unit, np.asarray(self.beta[:-1]) / unit
+        values, s = eigh_tridiagonal(diagonal, off_diagonal, select="i", select_range=chosen)
+        values = values * unit
         vectors = s.T @ self.basis
         vectors /= np.sqrt(np.sum(vectors**2, axis=1, keepdims=True))
         return np.asarray(values), vectors, np.asarray(self.beta[-1] * np.abs(s[-1]))
