@@ -11,7 +11,8 @@ from derand._utils.rng import RNGLike
 from derand._utils.validation import FloatArray, check_array
 from derand.exceptions import InputError
 from derand.hessian.min_eigenvalue import MinEigenvalue, min_eigenvalue
-from derand.optimize.oracle import Oracle, Point
+from derand.optimize.oracle import Oracle, Point, StopRun
+from derand.optimize.status import SOSPStatus
 
 __all__ = ["SOSPCertificate", "Tolerances", "certify"]
 
@@ -105,7 +106,7 @@ class SOSPCertificate:
     @property
     def is_certified(self) -> bool:
         """Whether both tolerances are met."""
-        return self.gradient_norm <= self.gtol and self.min_eigenvalue_lower >= -self.curv_tol
+        return self.gradient_norm <= self.gtol and -math.inf < self.min_eigenvalue_lower >= -self.curv_tol
 
     @property
     def rho(self) -> float:
@@ -194,6 +195,11 @@ def certify(
         Ask its `is_certified`.
     found : MinEigenvalue
         The direction of negative curvature in it is the way out of a saddle.
+
+    Raises
+    ------
+    StopRun
+        If floats can't express a confidence that leaves so small a share.
     """
     before = oracle.n_calls
     operator = oracle.hessian(point, tolerances.hess_lip if tolerances.hess_lip_source == "given" else None)
@@ -201,8 +207,10 @@ def certify(
         found = min_eigenvalue(operator.dense())
         lower = found.lower - math.sqrt(point.x.size) * operator.error_bound
     else:
-        delta = share * (1.0 - tolerances.confidence)
-        found = min_eigenvalue(operator, threshold=-tolerances.curv_tol, confidence=1.0 - delta, rng=rng)
+        confidence = 1.0 - share * (1.0 - tolerances.confidence)
+        if confidence == 1.0:
+            raise StopRun(SOSPStatus.INCONCLUSIVE, "so many certificates have used up the error probability")
+        found = min_eigenvalue(operator, threshold=-tolerances.curv_tol, confidence=confidence, rng=rng)
         lower = found.lower
     certificate = SOSPCertificate(
         gradient_norm=point.gradient_norm,

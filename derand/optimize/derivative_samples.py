@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from derand._utils.reductions import norm
 from derand._utils.validation import FloatArray
 from derand.optimize.oracle import Oracle, Point, StopRun
 from derand.optimize.status import SOSPStatus
@@ -14,6 +15,8 @@ from derand.optimize.status import SOSPStatus
 __all__ = ["estimate_curvature_scales", "verify_derivatives"]
 
 _EPS = float(np.finfo(np.float64).eps)
+# Weights of the closed Newton-Cotes rule on seven points of [0, 1]; exact for polynomials of degree 7.
+_NEWTON_COTES = np.array([41.0, 216.0, 27.0, 272.0, 27.0, 216.0, 41.0]) / 840.0
 _NAMED_COORDINATES = 500  # a wrong coordinate is looked for by differences up to this many variables
 
 
@@ -23,13 +26,16 @@ def verify_derivatives(
     direction: FloatArray,
     product: FloatArray | None = None,
     *,
+    product_error: float = 0.0,
     symmetry_error: float = 0.0,
 ) -> None:
     """Check along one random direction that value, gradient and Hessian product belong together.
 
     With the second point x + h u, the trapezoidal rule gives the change of the value from both gradients to order
-    h^3, and the change of the gradient is h H u to order h^2.  A deviation that doesn't shrink with h is an error in
-    a derivative.
+    h^3, and the change of the gradient is h H u to order h^2.  What looks wrong is looked at again with a tenth of the
+    step: the change of the value against a seven-point rule for the slopes, which is exact where x is a degenerate
+    stationary point of a polynomial of degree 8, and with the noise of the values measured.  Only a deviation that
+    keeps its size, or its size relative to the slopes, is an error in a derivative.
 
     Parameters
     ----------
@@ -40,27 +46,36 @@ def verify_derivatives(
     direction : ndarray of shape (n,)
         Random unit vector u.
     product : ndarray of shape (n,), optional
-        H u from the user's hessp.
+        H u from the user's hessp, or from differences of gradients.
+    product_error : float, default 0.0
+        Bound on the error of `product`.
     symmetry_error : float, default 0.0
-        Deviation from symmetry seen in the Hessian products, relative to their size.
+        Deviation from symmetry seen in the user's Hessian products, relative to their size.
 
     Raises
     ------
     StopRun
-        With BAD_GRADIENT or BAD_HESSP; the detail names a wrong coordinate where one can be found.
+        With BAD_GRADIENT or BAD_HESSP, where the detail names a wrong coordinate if one can be found; INCONCLUSIVE when
+        it is the differences of gradients that can't be right.
 
     Notes
     -----
-    One evaluation; a second one when the first is suspicious, and n more to name a coordinate.
+    One evaluation; eleven or more when something is suspicious, and 2 n to name a coordinate.
     """
-    step = _EPS ** (1.0 / 3.0) * (1.0 + float(np.linalg.norm(point.x)))
-    first = _deviations(oracle, point, direction, product, step)
-    if first is not None and any(d.is_suspicious for d in first):
-        second = _deviations(oracle, point, direction, product, 0.1 * step)
-        if second is not None and first[0].stays(second[0]):
-            raise StopRun(SOSPStatus.BAD_GRADIENT, _name_coordinate(oracle, point))
-        if second is not None and first[1].stays(second[1]):
-            raise StopRun(SOSPStatus.BAD_HESSP, "its product with a random vector isn't the change of the gradient")
+    step = _EPS ** (1.0 / 3.0) * (1.0 + norm(point.x))
+    other = oracle.evaluate(point.x + step * direction)
+    if not math.isfinite(other.fun):
+        return
+    slope_is_wrong = _slope_deviation(point, other, direction, step).is_suspicious
+    if slope_is_wrong and _is_slope_wrong(oracle, point, direction, step):
+        raise StopRun(SOSPStatus.BAD_GRADIENT, _name_coordinate(oracle, point))
+    if product is not None:
+        first = _product_deviation(point, other, product, step, product_error)
+        if first.is_suspicious:
+            closer = oracle.evaluate(point.x + 0.1 * step * direction)
+            second = _product_deviation(point, closer, product, 0.1 * step, product_error)
+            if first.stays(second):
+                raise StopRun(*_bad_product(oracle))
     if symmetry_error > 1e-5:
         raise StopRun(SOSPStatus.BAD_HESSP, f"u.Hv and v.Hu differ by {symmetry_error:.1e} of their size")
 
@@ -93,7 +108,7 @@ def estimate_curvature_scales(oracle: Oracle, point: Point, rng: np.random.Gener
     -----
     Four evaluations.
     """
-    step = _EPS**0.25 * (1.0 + float(np.linalg.norm(point.x)))
+    step = _EPS**0.25 * (1.0 + norm(point.x))
     hess_lip = curvature = 0.0
     for _ in range(2):
         unit = rng.standard_normal(point.x.size)
@@ -101,17 +116,18 @@ def estimate_curvature_scales(oracle: Oracle, point: Point, rng: np.random.Gener
         ahead, behind = oracle.evaluate(point.x + step * unit), oracle.evaluate(point.x - step * unit)
         if not (math.isfinite(ahead.fun) and math.isfinite(behind.fun)):
             raise StopRun(SOSPStatus.NON_FINITE, "the gradient isn't finite next to x")
-        hess_lip = max(hess_lip, float(np.linalg.norm(ahead.jac - 2.0 * point.jac + behind.jac)) / step**2)
-        curvature = max(curvature, float(np.linalg.norm(ahead.jac - behind.jac)) / (2.0 * step))
+        hess_lip = max(hess_lip, norm(ahead.jac - 2.0 * point.jac + behind.jac) / step**2)
+        curvature = max(curvature, norm(ahead.jac - behind.jac) / (2.0 * step))
     return hess_lip, curvature
 
 
 @dataclass(frozen=True)
 class _Deviation:
-    """By how much a derivative is off along the direction, and how much of that is nothing to worry about."""
+    """By how much a derivative is off along the direction, how much of that is nothing to worry about, and a scale."""
 
     size: float
     allowed: float
+    scale: float = 1.0
 
     @property
     def is_suspicious(self) -> bool:
@@ -122,24 +138,69 @@ class _Deviation:
         return self.is_suspicious and at_smaller_step.is_suspicious and at_smaller_step.size > 0.3 * self.size
 
 
-def _deviations(
-    oracle: Oracle, point: Point, unit: FloatArray, product: FloatArray | None, step: float
-) -> tuple[_Deviation, _Deviation] | None:
-    """Return the deviations of the first and of the second derivative, or None where the function isn't finite."""
-    other = oracle.evaluate(point.x + step * unit)
-    if not math.isfinite(other.fun):
-        return None
+def _slope_deviation(point: Point, other: Point, unit: FloatArray, step: float) -> _Deviation:
+    """Return the deviation of the change of the value from the trapezoidal rule, per unit length."""
     slopes = (float(point.jac @ unit), float(other.jac @ unit))
-    noise = 50.0 * _EPS * (abs(point.fun) + abs(other.fun) + _EPS) / step
-    slope_error = abs((other.fun - point.fun) / step - 0.5 * sum(slopes))
-    slope = _Deviation(slope_error, 1e-3 * (abs(slopes[0]) + abs(slopes[1])) + noise)
-    if product is None:
-        return slope, _Deviation(0.0, 0.0)
+    size = abs((other.fun - point.fun) / step - 0.5 * sum(slopes))
+    return _Deviation(size, 1e-3 * (abs(slopes[0]) + abs(slopes[1])) + _value_noise(point, other) / step)
+
+
+def _product_deviation(point: Point, other: Point, product: FloatArray, step: float, error: float) -> _Deviation:
+    """Return the deviation of the Hessian product from the change of the gradient; none where that isn't finite."""
+    if not math.isfinite(other.fun):
+        return _Deviation(0.0, 0.0)
     change = (other.jac - point.jac) / step
-    size = float(np.linalg.norm(change) + np.linalg.norm(product))
-    # How exact the gradient is isn't known; a gradient as exact as the values is exact to noise.
-    rounding = (noise + 50.0 * _EPS * (point.gradient_norm + other.gradient_norm)) / step
-    return slope, _Deviation(float(np.linalg.norm(change - product)), 1e-2 * size + rounding)
+    # How exact the gradient is isn't known; a gradient as exact as the values is exact to this.
+    noise = _value_noise(point, other) / step + 50.0 * _EPS * (point.gradient_norm + other.gradient_norm)
+    return _Deviation(norm(change - product), 1e-4 * (norm(change) + norm(product)) + error + noise / step)
+
+
+def _value_noise(point: Point, other: Point) -> float:
+    """Return a generous bound on the rounding of the difference of two values."""
+    return 50.0 * _EPS * (abs(point.fun) + abs(other.fun) + _EPS)
+
+
+def _bad_product(oracle: Oracle) -> tuple[SOSPStatus, str]:
+    """Return how to end a run whose Hessian products aren't the changes of the gradient."""
+    if oracle.has_hessp:
+        return SOSPStatus.BAD_HESSP, "its product with a random vector isn't the change of the gradient"
+    return (
+        SOSPStatus.INCONCLUSIVE,
+        "differences of gradients at steps of different length contradict each other, as they do when fun computes in "
+        "single precision or with noise",
+    )
+
+
+def _is_slope_wrong(oracle: Oracle, point: Point, unit: FloatArray, step: float) -> bool:
+    """Return whether the change of the value isn't the integral of the slopes, for two lengths alike."""
+    signed = []
+    for length in (step, 0.1 * step):
+        deviation = _integral_deviation(oracle, point, unit, length)
+        if deviation is None or abs(deviation.size) <= deviation.allowed:
+            return False
+        signed.append(deviation)
+    ratio = signed[1].size / signed[0].size
+    relative = ratio * signed[0].scale / signed[1].scale
+    return 0.3 < ratio < 3.0 or 0.3 < relative < 3.0
+
+
+def _integral_deviation(oracle: Oracle, point: Point, unit: FloatArray, step: float) -> _Deviation | None:
+    """Return the signed deviation of the change of the value from the integral of the slopes, per unit length."""
+    points = [point] + [oracle.evaluate(point.x + (i / 6.0) * step * unit) for i in range(1, 7)]
+    if not all(math.isfinite(p.fun) for p in points):
+        return None
+    values, slopes = np.array([p.fun for p in points]), np.array([float(p.jac @ unit) for p in points])
+    size = (values[-1] - values[0]) / step - _NEWTON_COTES @ slopes
+    scale = float(_NEWTON_COTES @ np.abs(slopes)) + 1e-300
+    noise = 10.0 * (2.0 * _scatter(values) / step + _scatter(slopes)) + _value_noise(points[0], points[-1]) / step
+    return _Deviation(float(size), 1e-3 * scale + noise, scale)
+
+
+def _scatter(values: FloatArray) -> float:
+    """Return the standard deviation of the errors of seven values of a smooth function at equal distances."""
+    # A difference of order k of independent errors of variance s^2 has variance s^2 (2k)! / (k!)^2.
+    found = [np.sqrt(np.mean(np.diff(values, n=k) ** 2) / math.comb(2 * k, k)) for k in (4, 5)]
+    return float(max(found))
 
 
 def _name_coordinate(oracle: Oracle, point: Point) -> str:
@@ -149,10 +210,14 @@ def _name_coordinate(oracle: Oracle, point: Point) -> str:
         return "the coordinate was not looked for, since there are more than 500; see derand.hessian.check_gradient"
     step = _EPS ** (1.0 / 3.0)
     differences = np.empty(n)
-    for i in range(n):
-        h = step * (1.0 + abs(point.x[i]))
-        shift = np.zeros(n)
-        shift[i] = h
-        differences[i] = (oracle.evaluate(point.x + shift).fun - oracle.evaluate(point.x - shift).fun) / (2.0 * h)
-    worst = int(np.nanargmax(np.abs(differences - point.jac)))
+    try:
+        for i in range(n):
+            shift = np.zeros(n)
+            shift[i] = h = step * (1.0 + abs(point.x[i]))
+            ahead, behind = oracle.evaluate(point.x + shift), oracle.evaluate(point.x - shift)
+            is_finite = math.isfinite(ahead.fun) and math.isfinite(behind.fun)
+            differences[i] = (ahead.fun - behind.fun) / (2.0 * h) if is_finite else point.jac[i]
+    except StopRun:
+        return "the coordinate could not be looked for within the limits"
+    worst = int(np.argmax(np.abs(differences - point.jac)))
     return f"coordinate {worst}: gradient {point.jac[worst]:.6g}, difference of values {differences[worst]:.6g}"

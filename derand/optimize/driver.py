@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from derand._utils.reductions import norm
 from derand._utils.validation import FloatArray
 from derand.exceptions import InputError
 from derand.hessian.min_eigenvalue import MinEigenvalue
@@ -22,6 +23,13 @@ from derand.optimize.status import SOSPStatus
 
 __all__ = ["Driver"]
 
+_UNFINISHED = (
+    SOSPStatus.BUDGET,
+    SOSPStatus.TIME_LIMIT,
+    SOSPStatus.STALLED,
+    SOSPStatus.INTERRUPTED,
+    SOSPStatus.CALLBACK,
+)
 Callback = Callable[[SOSPResult], Any]
 
 
@@ -32,7 +40,6 @@ class _Progress:
     nit: int = 0
     n_certificates: int = 0
     n_escapes: int = 0
-    is_verified: bool = False
 
 
 class Driver:
@@ -71,23 +78,24 @@ class Driver:
         self.history: list[IterationRecord] = []
         self.certificate: SOSPCertificate | None = None
         self.state: Any = None
+        self._start: FloatArray | None = None
         self._snapshot: dict[str, Any] = {}
 
     def start(self, x0: FloatArray) -> SOSPResult:
         """Return the outcome of a run from x0."""
-        try:
-            point = self.oracle.evaluate(x0)
-            if not math.isfinite(point.fun):
-                self.oracle.best = point
-                return self._result(SOSPStatus.NON_FINITE, "the start x0 is such a point")
-            if self.oracle.fun_lower == -math.inf:
-                self.oracle.fun_lower = point.fun - 1e10 * (1.0 + abs(point.fun))
-            self.state = self.method.init(self.oracle, point)
-        except StopRun as stop:
-            self.oracle.best = self.oracle.best or Point(x0, math.nan, np.full_like(x0, math.nan))
-            return self._result(stop.status, stop.detail)
-        self._record("start")
-        return self._run()
+        self._start = x0
+        return self._guard(lambda: self._begin(x0))
+
+    def _begin(self, x0: FloatArray) -> SOSPResult:
+        """Evaluate the start and go on from there."""
+        point = self.oracle.evaluate(x0)
+        if not math.isfinite(point.fun):
+            return self._result(SOSPStatus.NON_FINITE, "the start x0 is such a point")
+        if self.oracle.fun_lower == -math.inf:
+            self.oracle.fun_lower = point.fun - 1e10 * (1.0 + abs(point.fun))
+        self.state = self.method.init(self.oracle, point)
+        status = self._record("start")
+        return self._run() if status is None else self._result(status)
 
     def resume(self, checkpoint: Checkpoint, n: int) -> SOSPResult:
         """Return the outcome of a run that goes on from a checkpoint.
@@ -113,29 +121,41 @@ class Driver:
             raise InputError(f"the checkpoint is of method {checkpoint.meta.get('method')!r}, not {self.method.name!r}")
         known = (*self.method.state_types, _Progress, Tolerances, Point, SOSPCertificate)
         types = {kind.__name__: kind for kind in known}
+        try:
+            self._restore(checkpoint, types)
+            size = self.state.point.x.size
+        except (TypeError, ValueError, AttributeError) as error:
+            raise InputError(f"the checkpoint is damaged: {error}") from error
+        if size != n:
+            raise InputError(f"the checkpoint has {size} variables, x0 has {n}")
+        self._snapshot = self._boundary()
+        return self._guard(self._run)
+
+    def _restore(self, checkpoint: Checkpoint, types: dict[str, type]) -> None:
+        """Take over what a checkpoint holds."""
         self.state = checkpoint.unpack("state", types)
-        if self.state.point.x.size != n:
-            raise InputError(f"the checkpoint has {self.state.point.x.size} variables, x0 has {n}")
         self.progress = checkpoint.unpack("progress", types)
         self.tolerances = checkpoint.unpack("tolerances", types)
         self.certificate = checkpoint.unpack("certificate", types)
         self.history = [IterationRecord(*record) for record in checkpoint.unpack("history", types)]
         self.rng = generator_from_state(checkpoint.unpack("rng", types))
         self.oracle.best = checkpoint.unpack("best", types)
-        self.oracle.nfev, self.oracle.nhev = checkpoint.unpack("counts", types)
+        self.oracle.nfev, self.oracle.nhev, self.oracle.n_non_finite = checkpoint.unpack("counts", types)
         self.oracle.fun_lower = checkpoint.unpack("fun_lower", types)
-        self._snapshot = self._boundary()
-        return self._run()
 
     def _run(self) -> SOSPResult:
         """Iterate until something ends the run."""
+        while True:
+            if self.progress.nit >= self.max_iter:
+                return self._result(SOSPStatus.BUDGET)
+            status = self._iterate()
+            if status is not None:
+                return self._result(status)
+
+    def _guard(self, run: Callable[[], SOSPResult]) -> SOSPResult:
+        """Return the outcome of a run, however it ends."""
         try:
-            while True:
-                if self.progress.nit >= self.max_iter:
-                    return self._result(SOSPStatus.BUDGET)
-                status = self._iterate()
-                if status is not None:
-                    return self._result(status)
+            return run()
         except StopRun as stop:
             return self._after_stop(stop)
         except KeyboardInterrupt:
@@ -155,13 +175,15 @@ class Driver:
         found = self._certify(point)
         assert self.certificate is not None
         if self.certificate.is_certified:
+            self._verify(point, found)
             self._record("certificate")
             return SOSPStatus.CERTIFIED
-        if found.value >= 0.0:
-            return SOSPStatus.INCONCLUSIVE
-        direction = NegativeCurvature(found.vector, found.value)
-        escaped = self.method.escape(self.oracle, self.state, direction, self.rng)
+        escaped = None
+        if found.value < 0.0:
+            direction = NegativeCurvature(found.vector, found.value)
+            escaped = self.method.escape(self.oracle, self.state, direction, self.rng)
         if escaped is None:
+            self._verify(point, found)
             return SOSPStatus.INCONCLUSIVE
         self.state = escaped
         self.progress = replace(self.progress, n_escapes=self.progress.n_escapes + 1)
@@ -175,33 +197,39 @@ class Driver:
         # A quadratic has hess_lip 0; no certificate is possible below rounding, so the size of the spectrum sets a
         # floor.
         curv_tol = max(math.sqrt(hess_lip * self.tolerances.gtol), 1e-5 * curvature, self.tolerances.gtol)
+        if not math.isfinite(curv_tol):
+            raise StopRun(SOSPStatus.NON_FINITE, "the second differences of the gradient overflow; rescale fun")
         self.tolerances = replace(self.tolerances, curv_tol=curv_tol, hess_lip=hess_lip, hess_lip_source="estimated")
 
     def _certify(self, point: Point) -> MinEigenvalue:
-        """Compute the certificate of the candidate; the first one also checks the derivatives."""
+        """Compute the certificate of the candidate."""
         count = self.progress.n_certificates + 1
         share = 6.0 / (math.pi * count) ** 2  # the shares of all certificates add up to one
-        before = self.oracle.n_calls
         self.certificate, found = certify(self.oracle, point, self.tolerances, share=share, rng=self.rng)
         self.progress = replace(self.progress, n_certificates=count)
-        if not self.progress.is_verified:
-            exact = self.oracle.has_hessp
-            size = max(abs(found.value), float(np.linalg.norm(found.start_product)), 1e-300)
-            verify_derivatives(
-                self.oracle,
-                point,
-                found.start,
-                found.start_product if exact else None,
-                symmetry_error=found.asymmetry / size if exact else 0.0,
-            )
-            self.progress = replace(self.progress, is_verified=True)
-        self.certificate = replace(self.certificate, n_calls=self.oracle.n_calls - before)
         return found
+
+    def _verify(self, point: Point, found: MinEigenvalue) -> None:
+        """Check that the derivatives behind a certificate belong together; saddles that were left need no check."""
+        assert self.certificate is not None
+        before = self.oracle.n_calls
+        is_exact = self.oracle.has_hessp
+        size = max(abs(found.value), norm(found.start_product), 1e-300)
+        verify_derivatives(
+            self.oracle,
+            point,
+            found.start,
+            found.start_product if is_exact or self.certificate.is_certified else None,
+            product_error=0.0 if is_exact else self.certificate.hvp_error,
+            symmetry_error=found.asymmetry / size if is_exact else 0.0,
+        )
+        n_calls = self.certificate.n_calls + self.oracle.n_calls - before
+        self.certificate = replace(self.certificate, n_calls=n_calls)
 
     def _record(self, event: str) -> SOSPStatus | None:
         """Close an iteration: history, checkpoint, callback."""
         point: Point = self.state.point
-        self.progress = replace(self.progress, nit=self.progress.nit + 1)
+        self.progress = replace(self.progress, nit=self.progress.nit + (event != "start"))
         counts = (self.progress.nit, self.oracle.nfev, self.oracle.nhev)
         self.history.append(IterationRecord(*counts, point.fun, point.gradient_norm, event))
         self._snapshot = self._boundary()
@@ -224,42 +252,40 @@ class Driver:
             "n_records": len(self.history),
             "rng": generator_state(self.rng),
             "best": self.oracle.best,
-            "counts": (self.oracle.nfev, self.oracle.nhev),
+            "counts": (self.oracle.nfev, self.oracle.nhev, self.oracle.n_non_finite),
             "fun_lower": self.oracle.fun_lower,
         }
 
-    def _checkpoint(self) -> Checkpoint:
-        """Return the last boundary as a checkpoint."""
+    def _checkpoint(self) -> Checkpoint | None:
+        """Return the last boundary as a checkpoint, None before the first one."""
+        if not self._snapshot:
+            return None
         values = dict(self._snapshot)
-        records = self.history[: values.pop("n_records", 0)]
+        records = self.history[: values.pop("n_records")]
         return Checkpoint.pack({**values, "history": tuple(tuple(record) for record in records)})
 
     def _after_stop(self, stop: StopRun) -> SOSPResult:
         """Return the outcome of a run that ended inside a step; a stall may be the gradient's fault."""
-        if stop.status is SOSPStatus.STALLED and not self.progress.is_verified:
+        if stop.status is SOSPStatus.STALLED:
             unit = self.rng.standard_normal(self.state.point.x.size)
             try:
-                verify_derivatives(self.oracle, self.state.point, unit / np.linalg.norm(unit))
+                verify_derivatives(self.oracle, self.state.point, unit / norm(unit))
             except StopRun as fault:
                 stop = fault
         return self._result(stop.status, stop.detail)
 
     def _result(self, status: SOSPStatus, detail: str = "") -> SOSPResult:
         """Return the outcome at the certified point, or at the best one."""
-        best = self.oracle.best
+        best = self.oracle.best or self._nowhere()
         if status in (SOSPStatus.CERTIFIED, SOSPStatus.INCONCLUSIVE, SOSPStatus.RUNNING):
             best = self.state.point
-        assert best is not None
-        message = f"{status.value} {detail.capitalize()}." if detail else status.value
-        if status is SOSPStatus.STALLED:
-            message += f" The gradient norm is {best.gradient_norm:.3g}, gtol {self.tolerances.gtol:.3g}."
         return SOSPResult(
-            x=best.x,
+            x=best.x.copy(),
             fun=best.fun,
-            jac=best.jac,
+            jac=best.jac.copy(),
             success=status is SOSPStatus.CERTIFIED,
             status=status,
-            message=message,
+            message=self._message(status, detail, best),
             nit=self.progress.nit,
             nfev=self.oracle.nfev,
             nhev=self.oracle.nhev,
@@ -268,3 +294,25 @@ class Driver:
             certificate=self.certificate,
             checkpoint=self._checkpoint() if status is not SOSPStatus.RUNNING else None,
         )
+
+    def _nowhere(self) -> Point:
+        """Return the start without a value, for a run that ended before there was a better point."""
+        assert self._start is not None
+        return Point(self._start, math.nan, np.full_like(self._start, math.nan))
+
+    def _message(self, status: SOSPStatus, detail: str, best: Point) -> str:
+        """Return the sentence of the status, what is known about this run, and its figures."""
+        sentences = [status.value]
+        if detail:
+            sentences.append(f"{detail[0].upper()}{detail[1:]}.")
+        if status in _UNFINISHED:
+            sentences.append(f"The gradient norm is {best.gradient_norm:.3g}, gtol {self.tolerances.gtol:.3g}.")
+            if self.oracle.n_non_finite:
+                sentences.append(f"{self.oracle.n_non_finite} evaluations of fun were not finite.")
+        if status is SOSPStatus.INCONCLUSIVE and self.certificate is not None:
+            proof = self.certificate
+            sentences.append(
+                f"The estimate is {proof.min_eigenvalue:.3g}, the proven bound {proof.min_eigenvalue_lower:.3g}, "
+                f"-curv_tol {-proof.curv_tol:.3g}, the error of a product {proof.hvp_error:.3g}."
+            )
+        return " ".join(sentences)

@@ -8,6 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from derand._utils.reductions import norm
 from derand._utils.validation import FloatArray
 from derand.hessian.lanczos import LanczosProcess
 from derand.optimize.limited_memory import LimitedMemory
@@ -84,7 +85,7 @@ class LBFGSLanczos(Method[LBFGSLanczosState]):
     def init(self, oracle: Oracle, point: Point) -> LBFGSLanczosState:
         """Return the state at the start."""
         size = point.gradient_norm
-        length = 0.1 * (1.0 + float(np.sqrt(np.mean(point.x**2))))
+        length = 0.1 * (1.0 + norm(point.x) / math.sqrt(point.x.size))
         return LBFGSLanczosState(point, LimitedMemory(self.memory), size, size, 0, 0, length)
 
     def is_candidate(self, state: LBFGSLanczosState) -> bool:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from derand._utils.reductions import norm
 from derand._utils.validation import FloatArray
 from derand.optimize.oracle import Point
 
@@ -64,15 +65,18 @@ class LimitedMemory:
         step, change = end.x - start.x, end.jac - start.jac
         curvature, square = float(step @ change), float(step @ step)
         noise = 24.0 * _EPS * max(abs(start.fun), abs(end.fun))
-        if noise < 0.1 * abs(curvature):
+        if noise < 0.1 * abs(curvature) and square > 0.0:
             theta = 6.0 * (start.fun - end.fun) + 3.0 * float((start.jac + end.jac) @ step)
             theta = max(theta, -0.5 * curvature)
             change = change + (theta / square) * step
             curvature += theta
-        if curvature <= _EPS * math.sqrt(square) * float(np.linalg.norm(change)):
+        if not _EPS * norm(step) * norm(change) < curvature < math.inf:
             return self
         root = math.sqrt(curvature)
-        changes = (*self.changes, change / root)[-self.size :]
+        change = change / root
+        if not 0.0 < float(change @ change) < math.inf:
+            return self
+        changes = (*self.changes, change)[-self.size :]
         # One pair may be far from typical: the scale is the geometric mean of what the last three suggest.
         logs = [math.log(float(y @ y)) for y in changes[-3:]]
         return replace(

@@ -120,8 +120,11 @@ def _extrapolate(descent: list[Trial]) -> float:
     square = tangent * tangent - 4.0 * bend * last.slope
     gain = math.inf
     if bend > 0.0 or (square >= 0.0 and tangent > 0.0):
-        gain = -2.0 * last.slope / (tangent + math.sqrt(square))
-    return min(max(last.step + gain, 2.0 * last.step), 8.0 * last.step)
+        denominator = tangent + math.sqrt(square)  # 0 where bend is mere rounding
+        gain = -2.0 * last.slope / denominator if denominator != 0.0 else math.inf
+    # Ten trials in vain mean that the scale of the line is far from what was guessed.
+    growth = 8.0 ** max(1, len(descent) - 10)
+    return min(max(last.step + gain, 2.0 * last.step), growth * last.step)
 
 
 def _interpolate(low: Trial, high: Trial) -> float:

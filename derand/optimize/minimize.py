@@ -6,6 +6,8 @@ import math
 from os import PathLike
 from typing import Any
 
+import numpy as np
+
 from derand._utils.rng import RNGLike, check_rng
 from derand._utils.threads import blas_threads as limit_blas_threads
 from derand._utils.validation import check_array, check_int, check_option, check_scalar
@@ -137,7 +139,7 @@ def minimize_sosp(
     >>> bool(result.certificate.min_eigenvalue_lower >= -result.certificate.curv_tol)
     True
     """
-    x0 = check_array(x0, "x0", ndim=1)
+    x0 = check_array(x0, "x0", ndim=1).copy()  # the caller may change the array while the run goes on
     if x0.size == 0:
         raise InputError("x0 must not be empty")
     _check_callables(fun=fun, hessp=hessp, callback=callback)
@@ -165,7 +167,9 @@ def minimize_sosp(
         max_iter=math.inf if max_iter is None else check_int(max_iter, "max_iter", low=0),
         callback=callback,
     )
-    with limit_blas_threads(None if blas_threads is None else check_int(blas_threads, "blas_threads", low=1)):
+    n_threads = None if blas_threads is None else check_int(blas_threads, "blas_threads", low=1)
+    # Overflow far from the minimum is an ordinary thing in a line search; fun itself runs under the caller's settings.
+    with limit_blas_threads(n_threads), np.errstate(over="ignore", invalid="ignore"):
         if resume is None:
             return driver.start(x0)
         return driver.resume(resume if isinstance(resume, Checkpoint) else Checkpoint.load(resume), x0.size)

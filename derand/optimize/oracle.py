@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from derand._utils.reductions import norm
 from derand._utils.validation import FloatArray
 from derand.exceptions import InputTypeError
 from derand.hessian.operator import HessianOperator
@@ -48,7 +49,7 @@ class Point:
     @property
     def gradient_norm(self) -> float:
         """Euclidean norm of the gradient."""
-        return float(np.linalg.norm(self.jac))
+        return norm(self.jac)
 
 
 class Oracle:
@@ -80,8 +81,10 @@ class Oracle:
         self._fun, self._hessp = fun, hessp
         self.max_evals, self.fun_lower = max_evals, fun_lower
         self._deadline = math.inf if time_limit is None else time.monotonic() + time_limit
-        self.nfev = self.nhev = 0
+        self.nfev = self.nhev = self.n_non_finite = 0
         self.best: Point | None = None
+        self._is_single = False
+        self._floating_point_warnings = np.geterr()
 
     @property
     def has_hessp(self) -> bool:
@@ -115,16 +118,21 @@ class Oracle:
         """
         self._spend()
         self.nfev += 1
-        value, gradient = _as_pair(self._fun(x.copy()), x.size)
-        if math.isnan(value) or value == math.inf or not np.all(np.isfinite(gradient)):
+        with np.errstate(**self._floating_point_warnings):
+            pair = self._fun(x.copy())
+        value, gradient = _as_pair(pair, x.size)
+        if value == -math.inf:
+            raise StopRun(SOSPStatus.UNBOUNDED, f"value -inf at distance {norm(x):.3g} from the origin")
+        if not (math.isfinite(value) and np.all(np.isfinite(gradient))):
+            self.n_non_finite += 1
             return Point(x, math.inf, np.full_like(x, math.nan))
+        self._is_single = self._is_single or gradient.dtype != np.float64
+        gradient = gradient.astype(np.float64)
         point = Point(x, value, gradient)
         if self.best is None or self._improves(point, self.best):
             self.best = point
         if value < self.fun_lower:
-            raise StopRun(
-                SOSPStatus.UNBOUNDED, f"value {value:.6g} at distance {np.linalg.norm(x):.3g} from the origin"
-            )
+            raise StopRun(SOSPStatus.UNBOUNDED, f"value {value:.6g} at distance {norm(x):.3g} from the origin")
         return point
 
     def hessian(self, point: Point, hess_lip: float | None = None) -> HessianOperator:
@@ -144,22 +152,31 @@ class Oracle:
         """
         if self._hessp is not None:
             return HessianOperator(point.x, hessp=self._product)
-        return HessianOperator(point.x, fun=self._difference_fun, hessian_lipschitz=hess_lip)
+
+        def gradient(x: FloatArray) -> FloatArray:
+            # The operator asks for the gradient at the point itself, which is known.
+            jac = point.jac if np.array_equal(x, point.x) else self._finite_gradient(x)
+            # Single precision asks for longer steps; the operator tells it from the type.
+            return jac.astype(np.float32) if self._is_single else jac
+
+        return HessianOperator(point.x, gradient=gradient, hessian_lipschitz=hess_lip)
 
     def _product(self, x: FloatArray, v: FloatArray) -> FloatArray:
         assert self._hessp is not None
         self._spend()
         self.nhev += 1
-        product = np.asarray(self._hessp(x.copy(), v.copy()), dtype=np.float64)
+        with np.errstate(**self._floating_point_warnings):
+            raw = self._hessp(x.copy(), v.copy())
+        product = _as_vector(raw, x.size, "the product that hessp returns")
         if not np.all(np.isfinite(product)):
             raise StopRun(SOSPStatus.NON_FINITE, "hessp returned NaN or inf")
         return product
 
-    def _difference_fun(self, x: FloatArray) -> tuple[float, FloatArray]:
+    def _finite_gradient(self, x: FloatArray) -> FloatArray:
         point = self.evaluate(x)
         if not math.isfinite(point.fun):
             raise StopRun(SOSPStatus.NON_FINITE, "the gradient isn't finite next to x")
-        return point.fun, point.jac
+        return point.jac
 
     def _spend(self) -> None:
         if self.n_calls >= self.max_evals:
@@ -179,10 +196,20 @@ def _as_pair(pair: Any, n: int) -> tuple[float, FloatArray]:
     """Return what the user's function gave as (float, array of shape (n,))."""
     try:
         value, gradient = pair
-        value = float(value)
+        value = float(np.asarray(value).item())
     except (TypeError, ValueError) as error:
         raise InputTypeError("fun must return a pair (value, gradient) with a real value") from error
-    gradient = np.array(gradient, dtype=np.float64)
-    if gradient.shape != (n,):
-        raise InputTypeError(f"the gradient that fun returns must have shape ({n},), got {gradient.shape}")
-    return value, gradient
+    return value, _as_vector(gradient, n, "the gradient that fun returns")
+
+
+def _as_vector(raw: Any, n: int, name: str) -> FloatArray:
+    """Return a copy of a real vector of shape (n,); lower precision than float64 keeps its type."""
+    try:
+        vector = np.array(raw)
+        if vector.dtype not in (np.float32, np.float16):
+            vector = vector.astype(np.float64, casting="same_kind" if vector.dtype.kind != "O" else "unsafe")
+    except (TypeError, ValueError) as error:
+        raise InputTypeError(f"{name} must be an array of real numbers: {error}") from error
+    if vector.shape != (n,):
+        raise InputTypeError(f"{name} must have shape ({n},), got {vector.shape}")
+    return vector

@@ -57,7 +57,8 @@ class SOSPResult:
     certificate : SOSPCertificate or None
         The last certificate computed, of x when `success`.
     checkpoint : Checkpoint or None
-        State at the end of the last complete iteration; give it as ``resume`` to go on.  None in a callback.
+        State at the end of the last complete iteration; give it as ``resume`` to go on.  None in a callback, and
+        when the run ended at its very start.
     """
 
     x: FloatArray

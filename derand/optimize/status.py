@@ -30,7 +30,7 @@ class SOSPStatus(Enum):
     TIME_LIMIT = "The time limit was reached; x is the best point so far and nothing is proved about it."
     STALLED = (
         "Stalled: no decrease could be found although the gradient exceeds gtol; gtol lies below what the rounding of "
-        "the function allows, or the function isn't smooth here."
+        "the function allows, or the function isn't smooth or isn't finite here."
     )
     UNBOUNDED = "The function appears to be unbounded below: its value fell below fun_lower."
     NON_FINITE = (
