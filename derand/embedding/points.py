@@ -1,0 +1,198 @@
+"""Points whose pairs are to be measured: checked, scaled without rounding, centred, and their own coordinates."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.linalg
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from derand._utils.validation import FloatArray, check_array
+from derand.exceptions import InputError, InputTypeError
+
+__all__ = ["PointSet", "RowSpace", "check_points"]
+
+IndexArray = NDArray[np.int64]
+
+_CHUNK = 1 << 20  # numbers in one temporary array of differences
+_DENSE_LIMIT = 50_000_000  # numbers up to which a sparse matrix is made dense for its singular value decomposition
+
+
+def check_points(X: Any, name: str = "X", *, min_points: int = 2) -> Any:
+    """Return points as a finite float64 array or csr array of shape (n, d).
+
+    Parameters
+    ----------
+    X : array_like or sparse, shape (n, d)
+        Points, one a row.
+    name : str
+        Name of the argument, for messages.
+    min_points : int, default 2
+        Least number of rows.
+
+    Returns
+    -------
+    ndarray or csr_array
+        The points.
+
+    Raises
+    ------
+    InputError
+        If the shape is wrong, there are too few rows or no columns, or an entry isn't finite.
+    InputTypeError
+        If the entries aren't real numbers.
+    """
+    points: Any = X
+    if _is_sparse(points):
+        if points.dtype.kind not in "biuf":
+            raise InputTypeError(f"{name} must hold real numbers, got entries of type {points.dtype}")
+        points = sp.csr_array(points, dtype=np.float64)
+        points.sum_duplicates()
+        if not np.isfinite(points.data).all():
+            raise InputError(f"{name} must be finite")
+    else:
+        points = check_array(X, name, ndim=2)
+    if points.shape[0] < min_points:
+        raise InputError(f"{name} must have at least {min_points} rows (samples), got {points.shape[0]}")
+    if points.shape[1] == 0:
+        raise InputError(f"{name} must have at least one column (feature)")
+    return points
+
+
+def _is_sparse(X: Any) -> bool:
+    """Return whether X is one of scipy's sparse matrices or arrays."""
+    return bool(sp.issparse(X))
+
+
+class PointSet:
+    """Points in the form that the scan of all pairs needs.
+
+    Parameters
+    ----------
+    X : array_like or sparse, shape (n, d)
+        Points, one a row.
+    name : str, default "X"
+        Name for messages.
+    min_points : int, default 2
+        Least number of rows.
+
+    Attributes
+    ----------
+    n, d : int
+        Shape.
+    raw : ndarray or csr_array, shape (n, d)
+        The points divided by a power of two that brings the largest entry to [1, 2): no digit is lost, and squares
+        neither overflow nor vanish.
+    centred : ndarray or csr_array
+        `raw` less the mean of its rows, where dense.  Centring changes no difference and makes inner products cancel
+        less; a sparse matrix stays as it is.
+
+    Raises
+    ------
+    InputError, InputTypeError
+        See `check_points`.
+
+    Examples
+    --------
+    >>> points = PointSet([[3e200, 0.0], [0.0, 4e200]])
+    >>> float(np.linalg.norm(points.differences(np.array([0]), np.array([1]))) * points.unit)
+    5e+200
+    """
+
+    def __init__(self, X: Any, name: str = "X", *, min_points: int = 2) -> None:
+        points: Any = check_points(X, name, min_points=min_points)
+        self.n, self.d = (int(size) for size in points.shape)
+        self.is_sparse = _is_sparse(points)
+        top = float(np.max(np.abs(points.data if self.is_sparse else points), initial=0.0))
+        self.unit = math.ldexp(1.0, math.frexp(top)[1] - 1) if top > 0.0 else 1.0
+        self.raw: Any = points / self.unit
+        self.mean: FloatArray = np.asarray(self.raw.mean(axis=0)).ravel()
+        self.centred: Any = self.raw if self.is_sparse else self.raw - self.mean
+
+    def image(self, M: FloatArray) -> FloatArray:
+        """Return the centred image of the points under a matrix of shape (k, d), shape (n, k)."""
+        image: FloatArray = np.ascontiguousarray(self.centred @ M.T)
+        return image - self.mean @ M.T if self.is_sparse else image
+
+    def differences(self, first: IndexArray, second: IndexArray) -> FloatArray:
+        """Return raw[first] - raw[second] as a dense array, shape (m, d)."""
+        difference = self.raw[first] - self.raw[second]
+        return np.asarray(difference.toarray() if self.is_sparse else difference)
+
+    def chunks(self, m: int) -> list[slice]:
+        """Return slices of range(m) for which the differences take bounded memory."""
+        step = max(1, _CHUNK // self.d)
+        return [slice(start, min(start + step, m)) for start in range(0, m, step)]
+
+
+@dataclass(frozen=True)
+class RowSpace:
+    """Coordinates of points in the space that their differences span.
+
+    Parameters
+    ----------
+    coords : ndarray, shape (n, r)
+        Centred coordinates along the principal axes, in units of the `PointSet`; r is the numerical rank.
+    basis : ndarray, shape (r, d)
+        The axes, orthonormal rows, by falling variance.
+    """
+
+    coords: FloatArray
+    basis: FloatArray
+
+    @property
+    def rank(self) -> int:
+        """Numerical rank of the centred points."""
+        return int(self.basis.shape[0])
+
+    @classmethod
+    def of(cls, points: PointSet) -> RowSpace:
+        """Return the row space of points, by a singular value decomposition.
+
+        Parameters
+        ----------
+        points : PointSet
+            The points.
+
+        Returns
+        -------
+        RowSpace
+            Coordinates and axes.
+
+        Notes
+        -----
+        Costs n d min(n, d).  A sparse matrix too large to be made dense goes through the Gram matrix of the shorter
+        side, which sees singular values above 1e-7 of the largest only.  The sign of each axis is fixed by its largest
+        entry, so that the axes don't depend on the LAPACK in use.
+        """
+        if points.is_sparse and points.n * points.d > _DENSE_LIMIT:
+            coords, basis = _by_gram(points)
+        else:
+            dense = points.raw.toarray() - points.mean if points.is_sparse else points.centred
+            U, s, basis = scipy.linalg.svd(dense, full_matrices=False)
+            rank = int(np.sum(s > max(dense.shape) * np.finfo(float).eps * max(float(s[0]), np.finfo(float).tiny)))
+            coords, basis = U[:, :rank] * s[:rank], basis[:rank]
+        lead = np.argmax(np.abs(basis), axis=1)
+        sign = np.sign(basis[np.arange(basis.shape[0]), lead])
+        return cls(np.ascontiguousarray(coords * sign), np.ascontiguousarray(basis * sign[:, None]))
+
+
+def _by_gram(points: PointSet) -> tuple[FloatArray, FloatArray]:
+    """Return coordinates and axes of large sparse points from the Gram matrix of the shorter side."""
+    X, mean, n = points.raw, points.mean, points.n
+    if n <= points.d:
+        gram = (X @ X.T).toarray()
+        shift = X @ mean
+        values, vectors = np.linalg.eigh(gram - shift[:, None] - shift + mean @ mean)
+    else:
+        values, vectors = np.linalg.eigh((X.T @ X).toarray() - n * np.outer(mean, mean))
+    keep = np.flatnonzero(values > 1e-14 * max(float(values[-1]), np.finfo(float).tiny))[::-1]
+    values, vectors = values[keep], vectors[:, keep]
+    if n <= points.d:
+        root = np.sqrt(values)
+        return vectors * root, ((X.T @ vectors).T - np.outer(vectors.sum(axis=0), mean)) / root[:, None]
+    return X @ vectors - mean @ vectors, vectors.T
