@@ -8,8 +8,8 @@ A ring of forty double wells,
 
 has its global minima at :math:`(1, \dots, 1)` and :math:`(-1, \dots, -1)`, and a saddle point at 0 with 19 directions
 of negative curvature.  Started there, L-BFGS stops at once and reports success.  Started a hair beside it, gradient
-descent needs a hundred steps to get away.  :func:`derand.minimize_sosp` leaves the saddle along a computed direction of
-negative curvature, and ends with a proven lower bound on the smallest Hessian eigenvalue.
+descent needs a hundred steps to get away.  :func:`derand.optimize.minimize_sosp` leaves the saddle along a computed
+direction of negative curvature, and ends with a proven lower bound on the smallest Hessian eigenvalue.
 """
 
 import matplotlib.pyplot as plt
