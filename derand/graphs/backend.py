@@ -10,12 +10,7 @@ import networkx as nx
 from derand.graphs.convert import LabelledProblem, labelled_problem
 from derand.graphs.local import Cut, one_exchange, randomized_partitioning
 
-__all__ = ["BackendGraph", "backend_interface", "get_info"]
-
-_FUNCTIONS = {
-    "one_exchange": "Greedy exchange with incremental gains, O(n) per move instead of O(n m).",
-    "randomized_partitioning": "Random cut, evaluated in one pass over the edge arrays.",
-}
+__all__ = ["BackendGraph", "backend_interface"]
 
 
 class BackendGraph:
@@ -74,14 +69,3 @@ class _BackendInterface:
 
 
 backend_interface = _BackendInterface()
-
-
-def get_info() -> dict[str, Any]:
-    """Return what networkx shows about this back end."""
-    return {
-        "backend_name": "derand",
-        "project": "derand",
-        "package": "derand",
-        "short_summary": "Maximum cut heuristics with incremental gains.",
-        "functions": {name: {"additional_docs": text} for name, text in _FUNCTIONS.items()},
-    }

@@ -3,7 +3,8 @@
 import json
 from collections import Counter
 
-from derand.graphs.backend import backend_interface, get_info
+from derand._utils.networkx_info import get_info
+from derand.graphs.backend import backend_interface
 
 _OUTCOMES = ("passed", "failed", "error", "skipped", "xfailed", "xpassed")
 

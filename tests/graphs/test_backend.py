@@ -3,7 +3,8 @@
 import networkx as nx
 import pytest
 
-from derand.graphs.backend import BackendGraph, backend_interface, get_info
+from derand._utils.networkx_info import get_info
+from derand.graphs.backend import BackendGraph, backend_interface
 
 registered = pytest.mark.skipif("derand" not in nx.config.backends, reason="derand isn't installed, so not registered")
 
