@@ -11,6 +11,7 @@ from typing import Any
 import networkx as nx
 import numpy as np
 
+from derand._utils.labels import sorted_labels
 from derand.exceptions import InputError, InputTypeError
 from derand.maxcut.problem import MaxCutProblem, SideArray
 
@@ -101,7 +102,7 @@ def labelled_problem(G: nx.Graph[Any], weight: Weight = "weight") -> LabelledPro
             "G is directed, and a cut has no direction: decide what an arc u->v means and pass G.to_undirected() "
             "(which keeps one of two opposite arcs) or a Graph whose weights you have summed"
         )
-    nodes = _sorted_nodes(G)
+    nodes = sorted_labels(G.nodes)
     position = {node: k for k, node in enumerate(nodes)}
     m = G.number_of_edges()
     heads, tails = np.empty(m, dtype=np.int64), np.empty(m, dtype=np.int64)
@@ -111,15 +112,6 @@ def labelled_problem(G: nx.Graph[Any], weight: Weight = "weight") -> LabelledPro
         value = 1 if weight is None else data.get(weight, 1) if isinstance(weight, str) else weight(u, v, data)
         weights.append(value if type(value) is int else _checked(value, u, v))
     return LabelledProblem(MaxCutProblem.from_edges(heads, tails, weights, n=len(nodes)), nodes)
-
-
-def _sorted_nodes(G: nx.Graph[Any]) -> tuple[Hashable, ...]:
-    """Return the nodes in the order of their labels; labels that don't compare go by type and text."""
-    nodes = list(G.nodes)
-    try:
-        return tuple(sorted(nodes))
-    except TypeError:
-        return tuple(sorted(nodes, key=lambda node: (type(node).__qualname__, repr(node))))
 
 
 def _checked(value: Any, u: Hashable, v: Hashable) -> int | float:

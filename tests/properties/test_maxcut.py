@@ -182,6 +182,19 @@ def test_labels_of_any_kind(edges, rng):
 
 
 @_few
+@given(_edges, st.randoms(use_true_random=False))
+def test_order_of_nodes_whose_labels_are_sets(edges, rng):
+    # Comparing sets is inclusion: sorting them would keep the order in which the nodes were added.
+    def graph(order):
+        G = nx.MultiGraph()
+        G.add_nodes_from(frozenset({k, k + 1}) for k in order)
+        G.add_weighted_edges_from((frozenset({i, i + 1}), frozenset({j, j + 1}), w) for i, j, w in edges)
+        return maxcut(G, effort="quick")
+
+    assert graph(range(_N)).partition == graph(rng.sample(range(_N), _N)).partition
+
+
+@_few
 @given(_edges)
 def test_clusters_and_quadratic_programs_are_the_same_problem(edges):
     problem = _problem(edges)
