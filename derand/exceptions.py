@@ -1,8 +1,8 @@
 """Errors and warnings of derand, in one tree.
 
-Every error derives from `DerandError` and from the built-in exception that a caller would expect (`ValueError`, `TypeError`,
-`RuntimeError`), so that code which knows nothing of derand still catches the right thing.  An error that interrupts a
-computation carries what was reached in its attribute ``partial``.
+Every error derives from `DerandError` and from the built-in exception that a caller would expect (`ValueError`,
+`TypeError`, `RuntimeError`), so that code which knows nothing of derand still catches the right thing.  An error that
+interrupts a computation carries what was reached in its attribute ``partial``.
 """
 
 from __future__ import annotations
