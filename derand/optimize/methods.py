@@ -7,9 +7,13 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
+from derand.optimize.accelerated import Accelerated, AcceleratedParameters
 from derand.optimize.certificate import Tolerances
 from derand.optimize.lbfgs_lanczos import LBFGSLanczos
 from derand.optimize.method import Method
+from derand.optimize.newton_cg import NewtonCG, newton_damping
+from derand.optimize.perturbation import TheoremConstants, theorem_constants
+from derand.optimize.perturbed_gradient import PerturbedGradient, PerturbedGradientParameters
 
 __all__ = ["METHODS", "MethodOptions", "make_method"]
 
@@ -39,9 +43,22 @@ class MethodOptions:
     n: int
 
 
+def _constants(name: str, options: MethodOptions) -> TheoremConstants:
+    """Return the constants of the theorem behind a method; `InputError` names the missing ones."""
+    return theorem_constants(name, options.tolerances, grad_lip=options.grad_lip, delta_f=options.delta_f, n=options.n)
+
+
 _FACTORIES: Mapping[str, Callable[[MethodOptions], Method[Any]]] = MappingProxyType(
     {
         "lbfgs-lanczos": lambda options: LBFGSLanczos(options.tolerances.gtol, options.memory),
+        "newton-cg": lambda options: NewtonCG(options.tolerances.gtol, newton_damping(options.tolerances)),
+        "perturbed_gradient": lambda options: PerturbedGradient(
+            PerturbedGradientParameters.from_constants(_constants("perturbed_gradient", options)),
+            options.tolerances.gtol,
+        ),
+        "accelerated": lambda options: Accelerated(
+            AcceleratedParameters.from_constants(_constants("accelerated", options)), options.tolerances.gtol
+        ),
     }
 )
 
