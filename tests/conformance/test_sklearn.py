@@ -15,7 +15,14 @@ _ROOT = Path(__file__).parents[2]
 _WRONG_INPUT = ["check_clustering", "check_clustering"]
 
 
-@pytest.mark.parametrize(("name", "n_checks", "failing"), [("euclidean", 46, []), ("precomputed", 47, _WRONG_INPUT)])
+@pytest.mark.parametrize(
+    ("name", "n_checks", "failing"),
+    [
+        ("euclidean", 46, []),
+        ("precomputed", 47, _WRONG_INPUT),
+        pytest.param("default", 46, [], marks=pytest.mark.slow),
+    ],
+)
 def test_all_checks_pass(name, n_checks, failing):
     run = subprocess.run(
         [sys.executable, _ROOT / "tests" / "conformance" / "sklearn_checks.py", name],
