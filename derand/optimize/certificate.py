@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from derand._utils.rng import RNGLike
+from derand._utils.reductions import norm
+from derand._utils.rng import RNGLike, check_rng
 from derand._utils.validation import FloatArray, check_array
 from derand.exceptions import InputError
 from derand.hessian.min_eigenvalue import MinEigenvalue, min_eigenvalue
@@ -204,7 +205,10 @@ def certify(
     before = oracle.n_calls
     operator = oracle.hessian(point, tolerances.hess_lip if tolerances.hess_lip_source == "given" else None)
     if point.x.size <= tolerances.dense_limit:
-        found = min_eigenvalue(operator.dense())
+        matrix, unit = operator.dense(), check_rng(rng).standard_normal(point.x.size)
+        unit /= norm(unit)
+        # The eigenvector is no random direction, as the check of the derivatives needs.
+        found = replace(min_eigenvalue(matrix), start=unit, start_product=matrix @ unit)
         lower = found.lower - math.sqrt(point.x.size) * operator.error_bound
     else:
         confidence = 1.0 - share * (1.0 - tolerances.confidence)

@@ -98,7 +98,7 @@ class Checkpoint:
         meta = {name: _encode(value, arrays) for name, value in values.items()}
         return cls({"format": _FORMAT, **meta}, arrays)
 
-    def unpack(self, name: str, types: Mapping[str, type]) -> Any:
+    def unpack(self, name: str, types: Mapping[str, type], kind: type | tuple[type, ...] = object) -> Any:
         """Return the value of that name.
 
         Parameters
@@ -107,6 +107,8 @@ class Checkpoint:
             Its name in `pack`.
         types : mapping of str to type
             Dataclasses that may occur, by class name.
+        kind : type or tuple of types, default object
+            What the value has to be.
 
         Returns
         -------
@@ -119,9 +121,12 @@ class Checkpoint:
             If the value is missing or has a type that isn't listed.
         """
         try:
-            return _decode(self.meta[name], self.arrays, types)
+            value = _decode(self.meta[name], self.arrays, types)
         except (KeyError, TypeError) as error:
             raise InputError(f"the checkpoint holds no usable {name!r}: {error}") from error
+        if not isinstance(value, kind):
+            raise InputError(f"the checkpoint holds no usable {name!r}: got {type(value).__name__}")
+        return value
 
 
 def generator_state(rng: np.random.Generator) -> dict[str, Any]:

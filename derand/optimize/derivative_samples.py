@@ -27,12 +27,13 @@ def verify_derivatives(
     product: FloatArray | None = None,
     *,
     product_error: float = 0.0,
-    symmetry_error: float = 0.0,
+    asymmetry: float = 0.0,
+    slack: float = 0.0,
 ) -> None:
     """Check along one random direction that value, gradient and Hessian product belong together.
 
-    With the second point x + h u, the trapezoidal rule gives the change of the value from both gradients to order
-    h^3, and the change of the gradient is h H u to order h^2.  What looks wrong is looked at again with a tenth of the
+    With the second point x + h u, Hermite's rule gives the change of the value from both slopes and u.Hu to order h^4,
+    and the change of the gradient is h H u to order h^2.  What looks wrong is looked at again with a tenth of the
     step: the change of the value against a seven-point rule for the slopes, which is exact where x is a degenerate
     stationary point of a polynomial of degree 8, and with the noise of the values measured.  Only a deviation that
     keeps its size, or its size relative to the slopes, is an error in a derivative.
@@ -49,8 +50,10 @@ def verify_derivatives(
         H u from the user's hessp, or from differences of gradients.
     product_error : float, default 0.0
         Bound on the error of `product`.
-    symmetry_error : float, default 0.0
-        Deviation from symmetry seen in the user's Hessian products, relative to their size.
+    asymmetry : float, default 0.0
+        Deviation from symmetry seen in the Hessian products.
+    slack : float, default 0.0
+        Error of a slope that does no harm.
 
     Raises
     ------
@@ -62,22 +65,24 @@ def verify_derivatives(
     -----
     One evaluation; eleven or more when something is suspicious, and 2 n to name a coordinate.
     """
-    step = _EPS ** (1.0 / 3.0) * (1.0 + norm(point.x))
+    step = oracle.epsilon**0.25 * (1.0 + norm(point.x))
     other = oracle.evaluate(point.x + step * direction)
     if not math.isfinite(other.fun):
         return
-    slope_is_wrong = _slope_deviation(point, other, direction, step).is_suspicious
-    if slope_is_wrong and _is_slope_wrong(oracle, point, direction, step):
+    noise = _value_noise(oracle, point, other)
+    slope = _slope_deviation(point, other, direction, product, step)
+    if slope.exceeds(slack + noise / step) and _is_slope_wrong(oracle, point, direction, step, slack):
         raise StopRun(SOSPStatus.BAD_GRADIENT, _name_coordinate(oracle, point))
     if product is not None:
-        first = _product_deviation(point, other, product, step, product_error)
-        if first.is_suspicious:
+        allowed = product_error + _gradient_noise(oracle, point, other) / step
+        first = _product_deviation(point, other, product, step)
+        if first.exceeds(allowed):
             closer = oracle.evaluate(point.x + 0.1 * step * direction)
-            second = _product_deviation(point, closer, product, 0.1 * step, product_error)
-            if first.stays(second):
+            second = _product_deviation(point, closer, product, 0.1 * step)
+            # An error of the product keeps its size; the curvature of the function shrinks, noise grows tenfold.
+            if second.exceeds(10.0 * allowed) and 0.3 * first.size < second.size < 3.0 * first.size:
                 raise StopRun(*_bad_product(oracle))
-    if symmetry_error > 1e-5:
-        raise StopRun(SOSPStatus.BAD_HESSP, f"u.Hv and v.Hu differ by {symmetry_error:.1e} of their size")
+        _check_symmetry(oracle, max(norm(product), 1e-300), asymmetry, product_error)
 
 
 def estimate_curvature_scales(oracle: Oracle, point: Point, rng: np.random.Generator) -> tuple[float, float]:
@@ -123,41 +128,43 @@ def estimate_curvature_scales(oracle: Oracle, point: Point, rng: np.random.Gener
 
 @dataclass(frozen=True)
 class _Deviation:
-    """By how much a derivative is off along the direction, how much of that is nothing to worry about, and a scale."""
+    """By how much a derivative is off along the direction, and the size of what is compared."""
 
     size: float
-    allowed: float
-    scale: float = 1.0
+    scale: float
 
-    @property
-    def is_suspicious(self) -> bool:
-        return self.size > self.allowed
-
-    def stays(self, at_smaller_step: _Deviation) -> bool:
-        """Return whether the deviation doesn't shrink with the step, as that of a smooth function would tenfold."""
-        return self.is_suspicious and at_smaller_step.is_suspicious and at_smaller_step.size > 0.3 * self.size
+    def exceeds(self, noise: float) -> bool:
+        """Return whether noise and a ten-thousandth of the scale don't explain the deviation."""
+        return abs(self.size) > 1e-4 * self.scale + noise
 
 
-def _slope_deviation(point: Point, other: Point, unit: FloatArray, step: float) -> _Deviation:
-    """Return the deviation of the change of the value from the trapezoidal rule, per unit length."""
+def _slope_deviation(
+    point: Point, other: Point, unit: FloatArray, product: FloatArray | None, step: float
+) -> _Deviation:
+    """Return the deviation of the change of the value from Hermite's (or the trapezoidal) rule, per unit length."""
     slopes = (float(point.jac @ unit), float(other.jac @ unit))
-    size = abs((other.fun - point.fun) / step - 0.5 * sum(slopes))
-    return _Deviation(size, 1e-3 * (abs(slopes[0]) + abs(slopes[1])) + _value_noise(point, other) / step)
+    bend = 0.0 if product is None else slopes[1] - slopes[0] - step * float(product @ unit)
+    size = (other.fun - point.fun) / step - 0.5 * sum(slopes) + bend / 6.0
+    return _Deviation(size, abs(slopes[0]) + abs(slopes[1]))
 
 
-def _product_deviation(point: Point, other: Point, product: FloatArray, step: float, error: float) -> _Deviation:
+def _product_deviation(point: Point, other: Point, product: FloatArray, step: float) -> _Deviation:
     """Return the deviation of the Hessian product from the change of the gradient; none where that isn't finite."""
     if not math.isfinite(other.fun):
         return _Deviation(0.0, 0.0)
     change = (other.jac - point.jac) / step
-    # How exact the gradient is isn't known; a gradient as exact as the values is exact to this.
-    noise = _value_noise(point, other) / step + 50.0 * _EPS * (point.gradient_norm + other.gradient_norm)
-    return _Deviation(norm(change - product), 1e-4 * (norm(change) + norm(product)) + error + noise / step)
+    return _Deviation(norm(change - product), 10.0 * (norm(change) + norm(product)))
 
 
-def _value_noise(point: Point, other: Point) -> float:
+def _value_noise(oracle: Oracle, point: Point, other: Point) -> float:
     """Return a generous bound on the rounding of the difference of two values."""
-    return 50.0 * _EPS * (abs(point.fun) + abs(other.fun) + _EPS)
+    return 50.0 * oracle.epsilon * (abs(point.fun) + abs(other.fun) + oracle.epsilon)
+
+
+def _gradient_noise(oracle: Oracle, point: Point, other: Point) -> float:
+    """Return what rounding may do to a gradient; how exact it is isn't known."""
+    from_values = _value_noise(oracle, point, other) / (1.0 + norm(point.x))
+    return from_values + 50.0 * oracle.epsilon * (point.gradient_norm + other.gradient_norm)
 
 
 def _bad_product(oracle: Oracle) -> tuple[SOSPStatus, str]:
@@ -171,29 +178,40 @@ def _bad_product(oracle: Oracle) -> tuple[SOSPStatus, str]:
     )
 
 
-def _is_slope_wrong(oracle: Oracle, point: Point, unit: FloatArray, step: float) -> bool:
+def _check_symmetry(oracle: Oracle, size: float, asymmetry: float, product_error: float) -> None:
+    """Raise when the Hessian products are less symmetric than their errors explain."""
+    if oracle.has_hessp:
+        if asymmetry > 1e-5 * size:
+            raise StopRun(SOSPStatus.BAD_HESSP, f"u.Hv and v.Hu differ by {asymmetry / size:.1e} of their size")
+    elif asymmetry > 1e-3 * size + 4.0 * product_error:
+        detail = "differences of gradients make no symmetric matrix: the gradient is noisy or wrong in a coordinate"
+        raise StopRun(SOSPStatus.INCONCLUSIVE, f"{detail}; see derand.hessian.check_gradient")
+
+
+def _is_slope_wrong(oracle: Oracle, point: Point, unit: FloatArray, step: float, slack: float) -> bool:
     """Return whether the change of the value isn't the integral of the slopes, for two lengths alike."""
-    signed = []
+    found = []
     for length in (step, 0.1 * step):
-        deviation = _integral_deviation(oracle, point, unit, length)
-        if deviation is None or abs(deviation.size) <= deviation.allowed:
+        deviation, noise = _integral_deviation(oracle, point, unit, length)
+        if not deviation.exceeds(slack + noise):
             return False
-        signed.append(deviation)
-    ratio = signed[1].size / signed[0].size
-    relative = ratio * signed[0].scale / signed[1].scale
+        found.append(deviation)
+    ratio = found[1].size / found[0].size
+    relative = ratio * found[0].scale / found[1].scale
     return 0.3 < ratio < 3.0 or 0.3 < relative < 3.0
 
 
-def _integral_deviation(oracle: Oracle, point: Point, unit: FloatArray, step: float) -> _Deviation | None:
-    """Return the signed deviation of the change of the value from the integral of the slopes, per unit length."""
+def _integral_deviation(oracle: Oracle, point: Point, unit: FloatArray, step: float) -> tuple[_Deviation, float]:
+    """Return the change of the value minus the integral of the slopes, per unit length, and the noise of it."""
     points = [point] + [oracle.evaluate(point.x + (i / 6.0) * step * unit) for i in range(1, 7)]
     if not all(math.isfinite(p.fun) for p in points):
-        return None
+        return _Deviation(0.0, 1.0), 0.0
     values, slopes = np.array([p.fun for p in points]), np.array([float(p.jac @ unit) for p in points])
-    size = (values[-1] - values[0]) / step - _NEWTON_COTES @ slopes
-    scale = float(_NEWTON_COTES @ np.abs(slopes)) + 1e-300
-    noise = 10.0 * (2.0 * _scatter(values) / step + _scatter(slopes)) + _value_noise(points[0], points[-1]) / step
-    return _Deviation(float(size), 1e-3 * scale + noise, scale)
+    change = float(values[-1] - values[0]) / step
+    scale = float(_NEWTON_COTES @ np.abs(slopes)) + abs(change)
+    noise = 10.0 * (2.0 * _scatter(values) / step + _scatter(slopes))
+    noise += _value_noise(oracle, points[0], points[-1]) / step
+    return _Deviation(change - float(_NEWTON_COTES @ slopes), scale), noise
 
 
 def _scatter(values: FloatArray) -> float:

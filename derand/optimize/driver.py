@@ -133,15 +133,15 @@ class Driver:
 
     def _restore(self, checkpoint: Checkpoint, types: dict[str, type]) -> None:
         """Take over what a checkpoint holds."""
-        self.state = checkpoint.unpack("state", types)
-        self.progress = checkpoint.unpack("progress", types)
-        self.tolerances = checkpoint.unpack("tolerances", types)
-        self.certificate = checkpoint.unpack("certificate", types)
-        self.history = [IterationRecord(*record) for record in checkpoint.unpack("history", types)]
-        self.rng = generator_from_state(checkpoint.unpack("rng", types))
-        self.oracle.best = checkpoint.unpack("best", types)
-        self.oracle.nfev, self.oracle.nhev, self.oracle.n_non_finite = checkpoint.unpack("counts", types)
-        self.oracle.fun_lower = checkpoint.unpack("fun_lower", types)
+        self.state = checkpoint.unpack("state", types, self.method.state_types)
+        self.progress = checkpoint.unpack("progress", types, _Progress)
+        self.tolerances = checkpoint.unpack("tolerances", types, Tolerances)
+        self.certificate = checkpoint.unpack("certificate", types, (SOSPCertificate, type(None)))
+        self.history = [IterationRecord(*record) for record in checkpoint.unpack("history", types, tuple)]
+        self.rng = generator_from_state(checkpoint.unpack("rng", types, dict))
+        self.oracle.best = checkpoint.unpack("best", types, Point)
+        self.oracle.nfev, self.oracle.nhev, self.oracle.n_non_finite = checkpoint.unpack("counts", types, tuple)
+        self.oracle.fun_lower = checkpoint.unpack("fun_lower", types, float)
 
     def _run(self) -> SOSPResult:
         """Iterate until something ends the run."""
@@ -214,14 +214,15 @@ class Driver:
         assert self.certificate is not None
         before = self.oracle.n_calls
         is_exact = self.oracle.has_hessp
-        size = max(abs(found.value), norm(found.start_product), 1e-300)
+        is_usable = is_exact or self.certificate.is_certified
         verify_derivatives(
             self.oracle,
             point,
             found.start,
-            found.start_product if is_exact or self.certificate.is_certified else None,
+            found.start_product if is_usable else None,
             product_error=0.0 if is_exact else self.certificate.hvp_error,
-            symmetry_error=found.asymmetry / size if is_exact else 0.0,
+            asymmetry=found.asymmetry,
+            slack=0.02 * self.tolerances.gtol,
         )
         n_calls = self.certificate.n_calls + self.oracle.n_calls - before
         self.certificate = replace(self.certificate, n_calls=n_calls)

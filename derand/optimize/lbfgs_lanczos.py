@@ -22,6 +22,7 @@ __all__ = ["LBFGSLanczos", "LBFGSLanczosState"]
 _DROP = 0.1  # the gradient has to fall by this factor before a saddle is suspected
 _PROBE_PRODUCTS = 2
 _NEGATIVE = 1e-3  # curvature below minus this share of the largest counts as negative in a probe
+_MAX_FAILURES = 10  # line searches in a row without the Wolfe conditions: nothing that a smooth function would do
 _WASTE_SHARE = 0.03  # products of fruitless probes, as a share of the evaluations
 
 
@@ -47,6 +48,8 @@ class LBFGSLanczosState:
         Point of the last escape, until the next saddle tells how long the way was.
     direction : ndarray of shape (n,) or None
         Its direction.
+    n_failures : int
+        Line searches in a row that ended without the Wolfe conditions.
     """
 
     point: Point
@@ -58,6 +61,7 @@ class LBFGSLanczosState:
     escape_length: float
     origin: FloatArray | None = None
     direction: FloatArray | None = None
+    n_failures: int = 0
 
 
 class LBFGSLanczos(Method[LBFGSLanczosState]):
@@ -146,12 +150,13 @@ class LBFGSLanczos(Method[LBFGSLanczosState]):
     def _descend(self, oracle: Oracle, state: LBFGSLanczosState) -> LBFGSLanczosState:
         """Return the state after one line search, without the memory where that leads nowhere."""
         memory = state.memory
-        target = self._search(oracle, state.point, memory)
-        if target is None and memory.steps:
+        found = self._search(oracle, state.point, memory)
+        if found is None and memory.steps:
             memory = LimitedMemory(self.memory)
-            target = self._search(oracle, state.point, memory)
-        if target is None:
+            found = self._search(oracle, state.point, memory)
+        if found is None or state.n_failures >= _MAX_FAILURES:
             raise StopRun(SOSPStatus.STALLED)
+        target = found.point
         size = target.gradient_norm
         high, low, n_saddles = state.high, min(state.low, size), state.n_saddles
         if low < _DROP * high and size > low / _DROP:
@@ -163,9 +168,10 @@ class LBFGSLanczos(Method[LBFGSLanczosState]):
             high=max(high, size),
             low=low,
             n_saddles=n_saddles,
+            n_failures=0 if found.is_accepted else state.n_failures + 1,
         )
 
-    def _search(self, oracle: Oracle, point: Point, memory: LimitedMemory) -> Point | None:
+    def _search(self, oracle: Oracle, point: Point, memory: LimitedMemory) -> Trial | None:
         """Return the end of the line search along the quasi-Newton direction."""
         direction = -memory.apply(point.jac)
         slope = float(direction @ point.jac)
@@ -179,5 +185,4 @@ class LBFGSLanczos(Method[LBFGSLanczosState]):
             return Trial(step, trial.fun, float(trial.jac @ direction) if finite else math.inf, trial)
 
         start = Trial(0.0, point.fun, slope, point)
-        found = wolfe_search(evaluate, start, first, gtol=self.gtol)
-        return None if found is None else found.point
+        return wolfe_search(evaluate, start, first, gtol=self.gtol)

@@ -74,7 +74,7 @@ class LimitedMemory:
             return self
         root = math.sqrt(curvature)
         change = change / root
-        if not 0.0 < float(change @ change) < math.inf:
+        if not 1e-300 < float(change @ change) < 1e300:
             return self
         changes = (*self.changes, change)[-self.size :]
         # One pair may be far from typical: the scale is the geometric mean of what the last three suggest.

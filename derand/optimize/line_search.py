@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -14,17 +14,30 @@ __all__ = ["Trial", "wolfe_search"]
 
 _EPS = float(np.finfo(np.float64).eps)
 _SUFFICIENT_DECREASE = 1e-4
-_MAX_TRIALS = 40
+_MAX_TRIALS = 60
 
 
 @dataclass(frozen=True)
 class Trial:
-    """One evaluated point of a line: step, value (inf when not finite), slope along the line, and the point."""
+    """One evaluated point of a line.
+
+    Parameters
+    ----------
+    step : float
+        Where on the line.
+    fun, slope : float
+        Value (inf when not finite) and derivative along the line.
+    point : Point
+        The point.
+    is_accepted : bool, default False
+        Whether the line search found its conditions satisfied.
+    """
 
     step: float
     fun: float
     slope: float
     point: Point
+    is_accepted: bool = False
 
 
 def wolfe_search(
@@ -64,27 +77,29 @@ def wolfe_search(
     noise = 4.0 * _EPS * abs(start.fun)
     low, high, best = start, None, None
     descent = [start]
-    for _ in range(_MAX_TRIALS):
+    for count in range(_MAX_TRIALS):
         trial = evaluate(step)
         if trial.fun < (best or start).fun:
             best = trial
         steepest = min(point.slope for point in descent)
         if _is_accepted(trial, start, (curvature * start.slope, -curvature * steepest), noise, gtol):
-            return trial
+            return replace(trial, is_accepted=True)
         if trial.slope >= 0.0 or not _decreases(trial, start, noise) or trial.fun > low.fun + noise:
             high = trial
         else:
             low = trial
             descent.append(trial)
         if high is None:
-            step = _extrapolate(descent)
+            step = _extrapolate(descent, noise)
             if not math.isfinite(step):
                 return best
         else:
             width = abs(high.step - low.step)
             if width <= 4.0 * _EPS * max(high.step, low.step):
                 return best
-            step = _interpolate(low, high)
+            # Ten trials in vain mean that the scale of the line is far from what was guessed.
+            most = 0.2 ** max(0, count - 10) if low is start else 1.0
+            step = _interpolate(low, high, most)
     return best
 
 
@@ -105,7 +120,7 @@ def _is_accepted(trial: Trial, start: Trial, slopes: tuple[float, float], noise:
     return slopes[0] <= trial.slope <= slopes[1] or trial.point.gradient_norm <= gtol
 
 
-def _extrapolate(descent: list[Trial]) -> float:
+def _extrapolate(descent: list[Trial], noise: float) -> float:
     """Return the next step beyond trials that still descend, between 2 and 8 times the last one."""
     # Leaving a saddle the slope first grows and then bends back: a parabola through the last three slopes sees that.
     last = descent[-1]
@@ -122,16 +137,17 @@ def _extrapolate(descent: list[Trial]) -> float:
     if bend > 0.0 or (square >= 0.0 and tangent > 0.0):
         denominator = tangent + math.sqrt(square)  # 0 where bend is mere rounding
         gain = -2.0 * last.slope / denominator if denominator != 0.0 else math.inf
-    # Ten trials in vain mean that the scale of the line is far from what was guessed.
-    growth = 8.0 ** max(1, len(descent) - 10)
+    # Ten trials that change nothing mean that the scale of the line is far from what was guessed.
+    is_blind = last.fun >= descent[0].fun - noise
+    growth = 8.0 ** max(1, len(descent) - 10) if is_blind else 8.0
     return min(max(last.step + gain, 2.0 * last.step), growth * last.step)
 
 
-def _interpolate(low: Trial, high: Trial) -> float:
-    """Return the minimiser of the cubic through both ends, kept inside the middle nine tenths of the bracket."""
+def _interpolate(low: Trial, high: Trial, most: float) -> float:
+    """Return the minimiser of the cubic through both ends, inside the middle nine tenths and at most a share away."""
     width = high.step - low.step
     if not math.isfinite(high.fun):
-        return low.step + 0.2 * width
+        return low.step + min(0.2, most) * width
     d1 = low.slope + high.slope - 3.0 * (high.fun - low.fun) / width
     square = d1 * d1 - low.slope * high.slope
     share = 0.5
@@ -141,5 +157,7 @@ def _interpolate(low: Trial, high: Trial) -> float:
         if denominator != 0.0:
             share = 1.0 - (high.slope + d2 - d1) / denominator
     if not 0.0 < share < 1.0:
-        share = 0.5
-    return low.step + min(max(share, 0.05), 0.95) * width
+        # Cancellation, with a high end far above the low one: the parabola through the low slope has none.
+        rise = high.fun - low.fun - low.slope * width
+        share = -0.5 * low.slope * width / rise if rise > 0.0 and low.slope * width < 0.0 else 0.5
+    return low.step + min(max(share, 0.05), 0.95, most) * width

@@ -83,7 +83,7 @@ class Oracle:
         self._deadline = math.inf if time_limit is None else time.monotonic() + time_limit
         self.nfev = self.nhev = self.n_non_finite = 0
         self.best: Point | None = None
-        self._is_single = False
+        self.epsilon = float(np.finfo(np.float64).eps)  # of the coarsest gradient seen
         self._floating_point_warnings = np.geterr()
 
     @property
@@ -126,7 +126,7 @@ class Oracle:
         if not (math.isfinite(value) and np.all(np.isfinite(gradient))):
             self.n_non_finite += 1
             return Point(x, math.inf, np.full_like(x, math.nan))
-        self._is_single = self._is_single or gradient.dtype != np.float64
+        self.epsilon = max(self.epsilon, float(np.finfo(gradient.dtype).eps))
         gradient = gradient.astype(np.float64)
         point = Point(x, value, gradient)
         if self.best is None or self._improves(point, self.best):
@@ -157,7 +157,7 @@ class Oracle:
             # The operator asks for the gradient at the point itself, which is known.
             jac = point.jac if np.array_equal(x, point.x) else self._finite_gradient(x)
             # Single precision asks for longer steps; the operator tells it from the type.
-            return jac.astype(np.float32) if self._is_single else jac
+            return jac.astype(np.float32) if self.epsilon > 1e-15 else jac
 
         return HessianOperator(point.x, gradient=gradient, hessian_lipschitz=hess_lip)
 
@@ -169,7 +169,7 @@ class Oracle:
             raw = self._hessp(x.copy(), v.copy())
         product = _as_vector(raw, x.size, "the product that hessp returns")
         if not np.all(np.isfinite(product)):
-            raise StopRun(SOSPStatus.NON_FINITE, "hessp returned NaN or inf")
+            raise StopRun(SOSPStatus.NON_FINITE, "a product that hessp returned is NaN or inf")
         return product
 
     def _finite_gradient(self, x: FloatArray) -> FloatArray:
