@@ -1,6 +1,7 @@
 """Configuration of the documentation: `python -m sphinx -W docs docs/_build/html`; it needs no network."""
 
 import pkgutil
+import re
 import sys
 from importlib import import_module
 from pathlib import Path
@@ -64,3 +65,22 @@ def write_api_page():
 
 
 write_api_page()
+
+
+def escape_bars(app, what, name, obj, options, lines):
+    """Let |x| in a docstring mean an absolute value, where reStructuredText would look for a substitution."""
+    skip_from = None
+    for number, line in enumerate(lines):
+        indent = len(line) - len(line.lstrip())
+        if skip_from is not None and (not line.strip() or indent > skip_from):
+            continue
+        skip_from = indent if line.rstrip().endswith("::") else None
+        if "|" in line and not line.lstrip().startswith((">>>", "...", "..")):
+            pieces = re.split(r"(``.*?``|`[^`]*`)", line)
+            pieces[::2] = [re.sub(r"(?<!\\)\|", r"\\|", piece) for piece in pieces[::2]]
+            lines[number] = "".join(pieces)
+
+
+def setup(app):
+    """Run before numpydoc reads the docstrings."""
+    app.connect("autodoc-process-docstring", escape_bars, priority=100)
