@@ -16,6 +16,7 @@ from derand.optimize.perturbation import (
     MAX_FAILURES,
     TheoremConstants,
     evaluate_finite,
+    gradient_step,
     rounding_noise,
     uniform_in_ball,
 )
@@ -149,6 +150,9 @@ class Accelerated(Method[AcceleratedState]):
     threshold of the paper's proof within T steps of its perturbation.  When the certificate refutes such a point, it is
     perturbed again, at rest; after two refutations without progress in between the certificate's direction is followed.
 
+    Where the Hamiltonian rises all the same, a constant is too small: that step becomes a gradient step from rest,
+    halved until the value falls, which leaves the theorem but not the problem.
+
     Each step costs two evaluations, at x and at y.  Where the thresholds fall below the rounding of the function, the
     rounding takes their place.
 
@@ -215,10 +219,21 @@ class Accelerated(Method[AcceleratedState]):
         return AcceleratedState(moved, state.velocity, state.point, self.energy(state), n_failures=state.n_failures)
 
     def _move(self, oracle: Oracle, state: AcceleratedState) -> AcceleratedState:
-        """Return the state after one accelerated step, or one of negative curvature exploitation."""
+        """Return the state after one step, a plain gradient step where the Hamiltonian would rise against Lemma 4."""
+        moved = self._accelerate(oracle, state)
+        energy = self.energy(state)
+        if moved is not None and self.energy(moved) <= energy + rounding_noise(energy):
+            return moved
+        point = gradient_step(oracle, state.point, self.parameters.step)
+        return replace(state, point=point, velocity=np.zeros_like(point.x), n_steps=state.n_steps + 1)
+
+    def _accelerate(self, oracle: Oracle, state: AcceleratedState) -> AcceleratedState | None:
+        """Return the state after a step of either kind, or None where the function isn't finite."""
         x, n_steps = state.point, state.n_steps + 1
         offset = (1.0 - self.parameters.theta) * state.velocity
-        ahead = evaluate_finite(oracle, x.x + offset) if np.any(offset) else x
+        ahead = oracle.evaluate(x.x + offset) if np.any(offset) else x
+        if not math.isfinite(ahead.fun):
+            return None
         # At rest x = y and both sides of the paper's test are equal; for short offsets rounding decides it.  Either
         # way it says nothing about curvature, and the accelerated step is the one to take.
         tangent = ahead.fun - dot(ahead.jac, offset) - 0.5 * self.parameters.gamma * dot(offset, offset)
@@ -226,7 +241,7 @@ class Accelerated(Method[AcceleratedState]):
             return replace(
                 state, point=self._exploit(oracle, state), velocity=np.zeros_like(state.velocity), n_steps=n_steps
             )
-        point = evaluate_finite(oracle, ahead.x - self.parameters.step * ahead.jac)
+        point = oracle.evaluate(ahead.x - self.parameters.step * ahead.jac)
         return replace(state, point=point, velocity=point.x - x.x, n_steps=n_steps)
 
     def _exploit(self, oracle: Oracle, state: AcceleratedState) -> Point:
@@ -235,7 +250,7 @@ class Accelerated(Method[AcceleratedState]):
         if speed >= self.parameters.length:
             return state.point
         offset = (self.parameters.length / speed) * state.velocity
-        ends = [evaluate_finite(oracle, state.point.x + sign * offset) for sign in (1.0, -1.0)]
+        ends = [oracle.evaluate(state.point.x + sign * offset) for sign in (1.0, -1.0)]
         # By Lemma 5 one end is lower than the point itself, unless hess_lip is too small.
         return min(*ends, state.point, key=lambda end: end.fun)
 

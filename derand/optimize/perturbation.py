@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from derand._utils.reductions import norm
+from derand._utils.reductions import dot, norm
 from derand._utils.validation import FloatArray
 from derand.exceptions import InputError
 from derand.optimize.certificate import Tolerances
@@ -18,6 +18,7 @@ __all__ = [
     "MAX_FAILURES",
     "TheoremConstants",
     "evaluate_finite",
+    "gradient_step",
     "rounding_noise",
     "theorem_constants",
     "uniform_in_ball",
@@ -26,6 +27,8 @@ __all__ = [
 #: Certificates that may refute the termination rule at points without progress in between, each answered by a new
 #: perturbation; the next one is answered by following the certificate's direction.
 MAX_FAILURES = 2
+# With more, the step to a point against a wrong gradient would be so short that rounding hides the rise.
+_MAX_HALVINGS = 30
 
 
 @dataclass(frozen=True)
@@ -130,3 +133,37 @@ def evaluate_finite(oracle: Oracle, x: FloatArray) -> Point:
     if not math.isfinite(point.fun):
         raise StopRun(SOSPStatus.NON_FINITE, "a step of the length that grad_lip sets led there")
     return point
+
+
+def gradient_step(oracle: Oracle, point: Point, step: float) -> Point:
+    """Return the end of a gradient step, halved until the value falls as a gradient step of at most 1/l makes it fall.
+
+    A step of ``step <= 1/l`` with the true constant l lowers the value by ``step/2 |g|^2`` at least and is never
+    halved, so that this changes nothing but what happens when the given constant is too small.
+
+    Parameters
+    ----------
+    oracle : Oracle
+        The function.
+    point : Point
+        Where the step starts.
+    step : float
+        Its length in units of the gradient.
+
+    Returns
+    -------
+    Point
+        The evaluated end.
+
+    Raises
+    ------
+    StopRun
+        If no step decreases the value: the gradient is wrong.
+    """
+    square, noise = dot(point.jac, point.jac), rounding_noise(point.fun)
+    for _ in range(_MAX_HALVINGS):
+        target = oracle.evaluate(point.x - step * point.jac)
+        if target.fun <= point.fun - 0.5 * step * square + noise:
+            return target
+        step *= 0.5
+    raise StopRun(SOSPStatus.STALLED)

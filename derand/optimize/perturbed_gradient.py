@@ -15,6 +15,7 @@ from derand.optimize.perturbation import (
     MAX_FAILURES,
     TheoremConstants,
     evaluate_finite,
+    gradient_step,
     rounding_noise,
     uniform_in_ball,
 )
@@ -138,6 +139,9 @@ class PerturbedGradient(Method[PerturbedGradientState]):
     gradient above the threshold no perturbation happens and the run ends at its limits, except that a cycle makes the
     point a candidate if it meets `gtol`.  A decrease threshold below the rounding of the function is raised to it.
 
+    Where the value rises although the step is 1/l, l is too small: that step is halved until it doesn't, which leaves
+    the theorem but not the problem.
+
     When the certificate refutes a returned point, it is perturbed again; after two refutations without progress in
     between the certificate's direction is followed.
 
@@ -206,11 +210,10 @@ class PerturbedGradient(Method[PerturbedGradientState]):
     def _descend(self, oracle: Oracle, state: PerturbedGradientState) -> PerturbedGradientState:
         """Return the state after one gradient step, and judge the perturbation as soon as it can be."""
         old, anchor = state.point, state.anchor
-        target = old.x - self.parameters.step * old.jac
-        is_cycle = np.array_equal(target, old.x) or (
-            state.previous is not None and np.array_equal(target, state.previous)
+        point = gradient_step(oracle, old, self.parameters.step)
+        is_cycle = np.array_equal(point.x, old.x) or (
+            state.previous is not None and np.array_equal(point.x, state.previous)
         )
-        point = evaluate_finite(oracle, target)
         n_steps = state.n_steps + 1
         moved = replace(state, point=point, previous=old.x, n_steps=n_steps)
         if anchor is None:

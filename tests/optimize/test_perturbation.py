@@ -8,7 +8,13 @@ import pytest
 from derand.exceptions import InputError
 from derand.optimize.certificate import Tolerances
 from derand.optimize.oracle import Oracle, StopRun
-from derand.optimize.perturbation import evaluate_finite, rounding_noise, theorem_constants, uniform_in_ball
+from derand.optimize.perturbation import (
+    evaluate_finite,
+    gradient_step,
+    rounding_noise,
+    theorem_constants,
+    uniform_in_ball,
+)
 from derand.optimize.status import SOSPStatus
 
 
@@ -52,3 +58,25 @@ def test_infinite_value_ends_the_run():
     with pytest.raises(StopRun) as stop:
         evaluate_finite(oracle, np.full(1, 2.0))
     assert stop.value.status is SOSPStatus.NON_FINITE
+
+
+def test_gradient_step_of_a_right_constant_is_literal():
+    oracle = Oracle(lambda x: (1.5 * float(x @ x), 3.0 * x))
+    end = gradient_step(oracle, oracle.evaluate(np.array([1.0, -2.0])), 0.25)
+    assert end.x == pytest.approx([0.25, -0.5], abs=1e-15)
+    assert oracle.nfev == 2
+
+
+def test_gradient_step_is_halved_while_the_constant_is_too_small():
+    # Curvature 3: a step t g lowers 3/2 x^2 by t/2 g^2 exactly when t <= 1/3; from 1 that is 1/4.
+    oracle = Oracle(lambda x: (1.5 * float(x @ x), 3.0 * x))
+    end = gradient_step(oracle, oracle.evaluate(np.ones(1)), 1.0)
+    assert end.x == pytest.approx([0.25])
+    assert oracle.nfev == 4
+
+
+def test_gradient_that_points_the_wrong_way_is_a_stall():
+    oracle = Oracle(lambda x: (float(x @ x), -2.0 * x))
+    with pytest.raises(StopRun) as stop:
+        gradient_step(oracle, oracle.evaluate(np.ones(1)), 1.0)
+    assert stop.value.status is SOSPStatus.STALLED

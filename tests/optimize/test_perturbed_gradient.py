@@ -130,6 +130,15 @@ def test_resume_is_bitwise(share):
     assert_same_run(_solve(resume=part.checkpoint), whole)
 
 
+def test_too_small_constant_delays_but_never_diverges():
+    # A stiffness of 30 where 3 is claimed: steps of the claimed constant would grow tenfold each.
+    stiff = CosineWell(4, stiffness=30.0)
+    constants = {**stiff.constants, "grad_lip": 3.0}
+    result = minimize_sosp(stiff, np.full(4, 0.5), method="perturbed_gradient", gtol=1e-2, rng=0, **constants)
+    assert result.status is SOSPStatus.CERTIFIED
+    assert result.fun == pytest.approx(-1.0, abs=1e-3)
+
+
 def test_missing_constants():
     with pytest.raises(InputError, match="give grad_lip, hess_lip, delta_f"):
         minimize_sosp(WELL, np.zeros(4), method="perturbed_gradient")
