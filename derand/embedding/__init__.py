@@ -1,6 +1,14 @@
-"""Near-isometric linear maps of given points, with their exact distortion."""
+"""Near-isometric linear maps of given points, with their exact distortion and a lower bound on any map's."""
 
 from derand.embedding.distortion import DistortionReport, distortion_report
 from derand.embedding.johnson_lindenstrauss import jl_failure_bound, jl_min_dim
+from derand.embedding.lower_bound import EmbeddingLowerBound, embedding_lower_bound
 
-__all__ = ["DistortionReport", "distortion_report", "jl_failure_bound", "jl_min_dim"]
+__all__ = [
+    "DistortionReport",
+    "EmbeddingLowerBound",
+    "distortion_report",
+    "embedding_lower_bound",
+    "jl_failure_bound",
+    "jl_min_dim",
+]
