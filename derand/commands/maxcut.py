@@ -9,12 +9,11 @@ from typing import Any
 from derand.commands.console import ExitCode, Progress, write_json
 from derand.commands.graph_input import read_edges, to_problem
 from derand.exceptions import InputError
-from derand.graphs.maxcut import EFFORT_NAMES
 from derand.io import EdgeList, write_graph
 from derand.io.certificates import write_certificate
 from derand.io.formats import FORMATS
 from derand.maxcut.derandomize import METHODS
-from derand.maxcut.solve import MaxCutSolution, solve_maxcut
+from derand.maxcut.solve import EFFORTS, MaxCutSolution, solve_maxcut
 
 __all__ = ["configure", "run"]
 
@@ -27,7 +26,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--format", choices=sorted(FORMATS), help="of FILE (default: by name or content)")
     parser.add_argument("--method", choices=METHODS, default=METHODS[0], help="how to round (default: %(default)s)")
     parser.add_argument(
-        "--effort", choices=EFFORT_NAMES, default="default", help="how long to search (default: %(default)s)"
+        "--effort", choices=tuple(EFFORTS), default="default", help="how long to search (default: %(default)s)"
     )
     parser.add_argument("--no-bound", action="store_true", help="don't prove an upper bound")
     parser.add_argument("--seed", type=int, default=0, help="seed of the search (default: %(default)s)")
@@ -69,7 +68,7 @@ def run(args: argparse.Namespace) -> int:
     solution = solve_maxcut(
         problem,
         method=args.method,
-        effort=EFFORT_NAMES.index(args.effort),
+        effort=args.effort,
         bound=not args.no_bound,
         time_limit=args.time_limit,
         callback=lambda state: progress.update(f"{state.history[-1].stage}, cut {state.value}"),

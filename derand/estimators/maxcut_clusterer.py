@@ -20,7 +20,6 @@ from derand.maxcut.solve import solve_maxcut
 
 __all__ = ["MaxCutClusterer"]
 
-_EFFORTS = ("derandomize", "quick", "default", "thorough")
 _AFFINITIES = ("euclidean", "precomputed")
 _ASYMMETRY = 1e-9
 
@@ -119,14 +118,13 @@ class MaxCutClusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         -----
         scikit-learn's own validation raises ValueError for NaN, infinity, fewer than two samples or no features.
         """
-        effort = _EFFORTS.index(check_option(self.effort, "effort", _EFFORTS))
         X = validate_data(
             self, X, accept_sparse="csr" if self._is_precomputed else False, dtype=np.float64, ensure_min_samples=2
         )
         self.result_ = solve_maxcut(
             self._problem(X),
             method=self.method,
-            effort=effort,
+            effort=self.effort,
             bound=self.bound,
             time_limit=self.time_limit,
             rng=0 if self.random_state is None else self.random_state,

@@ -8,15 +8,12 @@ from typing import Any
 import networkx as nx
 
 from derand._utils.rng import RNGLike
-from derand._utils.validation import check_option
 from derand.exceptions import InputTypeError
 from derand.graphs.convert import LabelledProblem, Weight, labelled_problem
 from derand.graphs.result import MaxCutResult
 from derand.maxcut.solve import MaxCutSolution, solve_maxcut
 
-__all__ = ["EFFORT_NAMES", "maxcut", "maximum_cut"]
-
-EFFORT_NAMES = ("derandomize", "quick", "default", "thorough")
+__all__ = ["maxcut", "maximum_cut"]
 
 
 def maxcut(
@@ -92,7 +89,7 @@ def maxcut(
     solution = solve_maxcut(
         labelled.problem,
         method=method,
-        effort=EFFORT_NAMES.index(check_option(effort, "effort", EFFORT_NAMES)),
+        effort=effort,
         bound=bound,
         time_limit=time_limit,
         callback=_labelled_callback(callback, labelled, weight),

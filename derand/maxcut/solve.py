@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
@@ -23,7 +24,9 @@ from derand.maxcut.reductions import Reduction, reduce_problem
 __all__ = ["EFFORTS", "CutEvent", "MaxCutSolution", "solve_maxcut"]
 
 # Sweeps of 32 replicas that a search may take, and the most work in units of `sweep_work`.
-EFFORTS: tuple[tuple[float, float], ...] = ((0.0, 0.0), (2e3, 6e9), (4e4, 2.6e11), (4e5, 2.6e12))
+EFFORTS: Mapping[str, tuple[float, float]] = MappingProxyType(
+    {"derandomize": (0.0, 0.0), "quick": (2e3, 6e9), "default": (4e4, 2.6e11), "thorough": (4e5, 2.6e12)}
+)
 
 
 class CutEvent(NamedTuple):
@@ -143,7 +146,7 @@ def solve_maxcut(
     problem: MaxCutProblem,
     *,
     method: str = "sosp",
-    effort: int = 2,
+    effort: str | int = "default",
     bound: bool = True,
     time_limit: float | None = None,
     callback: Callable[[MaxCutSolution], object] | None = None,
@@ -160,7 +163,7 @@ def solve_maxcut(
         The graph; any weights.
     method : {"sosp", "perturbed_gradient", "conditional", "hyperplane"}
         How the relaxation is rounded, see `derand.maxcut.derandomize.derandomize`.
-    effort : {0, 1, 2, 3}, default 2
+    effort : {"derandomize", "quick", "default", "thorough"} or their numbers 0 to 3
         0: the derandomized cut with a last one-flip descent, no random bits at all except for "hyperplane".  1: a
         search of at most 2,000 sweeps of 32 replicas, a second or so for 10^4 edges.  2: at most 40,000 sweeps, for
         best-known cuts on most benchmark graphs.  3: ten times that.  A search ends before when the cut reaches the
@@ -206,10 +209,15 @@ def solve_maxcut(
     (4, 4, True)
     """
     check_option(method, "method", METHODS)
-    effort = check_int(effort, "effort", low=0, high=len(EFFORTS) - 1)
+    names = tuple(EFFORTS)
+    name = (
+        check_option(effort, "effort", names)
+        if isinstance(effort, str)
+        else names[check_int(effort, "effort", low=0, high=3)]
+    )
     clock, stream = Clock(time_limit), check_rng(rng)
     with blas_threads(1):
-        return _Driver(problem, Settings(method, *EFFORTS[effort], bound), clock, callback, stream).run()
+        return _Driver(problem, Settings(method, *EFFORTS[name], bound), clock, callback, stream).run()
 
 
 class _Driver:
