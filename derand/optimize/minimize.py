@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from os import PathLike
 from typing import Any
 
@@ -95,8 +96,9 @@ def minimize_sosp(
         Called after each iteration with an `SOSPResult` of status RUNNING; returning True or raising StopIteration ends
         the run.
     resume : Checkpoint or path, optional
-        Checkpoint of an earlier run with the same function and method; `x0`, `rng` and the tolerances are taken from
-        it, and the outcome is bit for bit that of a run that was never interrupted.
+        Checkpoint of an earlier run with the same function, method, `grad_lip`, `delta_f` and `memory`; the point,
+        `rng` and the tolerances are taken from it (of `x0` only the length counts), and the outcome is bit for bit that
+        of a run that was never interrupted.
 
     Returns
     -------
@@ -144,7 +146,10 @@ def minimize_sosp(
         raise InputError("x0 must not be empty")
     _check_callables(fun=fun, hessp=hessp, callback=callback)
     check_option(method, "method", METHODS)
+    checkpoint = _checkpoint(resume)
     tolerances = _tolerances(gtol, curv_tol, hess_lip, confidence, x0.size)
+    if checkpoint is not None:
+        tolerances = _first_tolerances(checkpoint)
     oracle = Oracle(
         fun,
         hessp,
@@ -170,9 +175,7 @@ def minimize_sosp(
     n_threads = None if blas_threads is None else check_int(blas_threads, "blas_threads", low=1)
     # Overflow far from the minimum is an ordinary thing in a line search; fun itself runs under the caller's settings.
     with limit_blas_threads(n_threads), np.errstate(over="ignore", invalid="ignore"):
-        if resume is None:
-            return driver.start(x0)
-        return driver.resume(resume if isinstance(resume, Checkpoint) else Checkpoint.load(resume), x0.size)
+        return driver.start(x0) if checkpoint is None else driver.resume(checkpoint, x0.size)
 
 
 def _tolerances(gtol: float, curv_tol: float | None, hess_lip: float | None, confidence: float, n: int) -> Tolerances:
@@ -186,6 +189,23 @@ def _tolerances(gtol: float, curv_tol: float | None, hess_lip: float | None, con
         tolerance = math.nan if lipschitz is None else math.sqrt(lipschitz * gtol)
     source = None if lipschitz is None else "given"
     return Tolerances(gtol, tolerance, confidence, lipschitz, source, _DENSE_LIMIT if n <= _DENSE_LIMIT else 0)
+
+
+def _checkpoint(resume: Any) -> Checkpoint | None:
+    """Return the checkpoint to go on from, None for a new run."""
+    if resume is None or isinstance(resume, Checkpoint):
+        return resume
+    if not isinstance(resume, (str, PathLike)):
+        raise InputTypeError(f"resume must be a Checkpoint or a path, got {type(resume).__name__}")
+    return Checkpoint.load(resume)
+
+
+def _first_tolerances(checkpoint: Checkpoint) -> Tolerances:
+    """Return the tolerances that the run of a checkpoint started with."""
+    tolerances: Tolerances = checkpoint.unpack("tolerances", {"Tolerances": Tolerances}, Tolerances)
+    if tolerances.hess_lip_source == "estimated":
+        return replace(tolerances, curv_tol=math.nan, hess_lip=None, hess_lip_source=None)
+    return tolerances
 
 
 def _memory(memory: int | None, n: int) -> int:

@@ -76,7 +76,8 @@ def sosp_method(
     >>> found.success, round(float(np.linalg.norm(found.x)), 6)
     (True, 1.0)
     """
-    if bounds is not None or (constraints is not None and len(constraints) > 0):
+    is_free = constraints is None or (isinstance(constraints, (list, tuple)) and not constraints)
+    if bounds is not None or not is_free:
         raise InputError("sosp_method takes no bounds or constraints")
     if not callable(jac):
         raise InputError("sosp_method needs the gradient: give jac=True or a callable jac")

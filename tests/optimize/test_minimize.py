@@ -431,6 +431,7 @@ class TestArguments:
             ({"fun_lower": math.nan}, "fun_lower", InputError),
             ({"memory": 0}, "memory", InputError),
             ({"blas_threads": 0}, "blas_threads", InputError),
+            ({"resume": 3}, "resume", InputTypeError),
             ({"rng": "a"}, "rng", InputTypeError),
             ({"rng": -1}, "rng", InputError),
         ],
