@@ -1,6 +1,8 @@
-"""The smooth maximum of distortions, whose minimum over maps tends to the least maximum as beta grows."""
+"""The soft worst case: a smooth bound on the expected largest distortion of a random map, and the smooth maximum."""
 
 from __future__ import annotations
+
+import math
 
 import numpy as np
 
@@ -11,33 +13,46 @@ __all__ = ["SmoothMaximum"]
 
 
 class SmoothMaximum:
-    r"""F(M) = (1/beta) log sum_p 2 cosh(beta (|M z_p|^2 - 1)) over unit vectors z_p.
+    r"""Phi(M) = (1/beta) log E sum_p 2 cosh(beta (|A z_p|^2 - 1)) for A = M + sigma G with G standard normal (k, r).
 
-    It lies between the largest distortion max_p | |M z_p|^2 - 1 | and that plus log(2 m)/beta.
+    The squared length |A z|^2 is sigma^2 times a noncentral chi-square variable, whose moment generating function gives
+
+    .. math:: \Phi = \frac1\beta \log \sum_p \left( e^{-\beta} a^{-k/2} e^{\beta s_p/a}
+              + e^{\beta} b^{-k/2} e^{-\beta s_p/b} \right)
+
+    with s_p = |M z_p|^2, a = 1 - 2 beta sigma^2 > 0 and b = 1 + 2 beta sigma^2.  By Jensen's inequality Phi is an upper
+    bound on the expected largest distortion of A.  With sigma = 0 it lies between the largest distortion of M and that
+    plus log(2 m)/beta.
 
     Parameters
     ----------
     differences : UnitDifferences
         The m unit vectors.
     beta : float
-        Sharpness, > 0.
+        Sharpness, > 0; below 1/(2 sigma^2).
     shape : tuple (k, r)
         Shape of M.
+    sigma : float, default 0.0
+        Standard deviation of the entries of A.
     """
 
-    def __init__(self, differences: UnitDifferences, beta: float, shape: tuple[int, int]) -> None:
+    def __init__(self, differences: UnitDifferences, beta: float, shape: tuple[int, int], sigma: float = 0.0) -> None:
         self.differences, self.beta, self.shape = differences, beta, shape
+        self._a, self._b = 1.0 - 2.0 * beta * sigma**2, 1.0 + 2.0 * beta * sigma**2
 
     def value_and_grad(self, x: FloatArray) -> tuple[float, FloatArray]:
-        """Return F and its gradient at the flat map x, shape (k r,)."""
+        """Return Phi and its gradient at the flat map x, shape (k r,)."""
         images = self.differences.apply(x.reshape(self.shape))
-        excess = np.einsum("ij,ij->i", images, images) - 1.0
-        size = np.abs(excess)
-        top = float(size.max())
-        weights = np.exp(self.beta * (size - top))
-        # 2 cosh(b s) = exp(b |s|) (1 + exp(-2 b |s|)), and its logarithmic derivative is b tanh(b s).
-        small = np.exp(-2.0 * self.beta * size)
-        total = float(np.sum(weights * (1.0 + small)))
-        weights *= (1.0 - small) * np.sign(excess) / total
-        gradient = self.differences.adjoint((2.0 * weights)[:, None] * images)
-        return top + float(np.log(total)) / self.beta, gradient.ravel()
+        value, slope = self.of_squares(np.einsum("ij,ij->i", images, images))
+        return value, self.differences.adjoint((2.0 * slope)[:, None] * images).ravel()
+
+    def of_squares(self, squares: FloatArray) -> tuple[float, FloatArray]:
+        """Return Phi and its derivative in each squared length s_p, shape (m,)."""
+        half, beta = 0.5 * self.shape[0], self.beta
+        longer = (beta / self._a) * squares - (beta + half * math.log(self._a))
+        shorter = (beta - half * math.log(self._b)) - (beta / self._b) * squares
+        top = max(float(longer.max()), float(shorter.max()))
+        longer, shorter = np.exp(longer - top), np.exp(shorter - top)
+        total = float(longer.sum() + shorter.sum())
+        slope: FloatArray = longer / (self._a * total) - shorter / (self._b * total)
+        return (top + math.log(total)) / beta, slope

@@ -1,0 +1,134 @@
+"""The public fit: exact reports, isometries, wide and sparse data, the least dimension, limits, bad input."""
+
+import math
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from derand.embedding import distortion_report, embedding_lower_bound, learn_embedding
+from derand.exceptions import InputError, InputTypeError
+from tests.embedding.data import brute_distortion, brute_ratios, gaussian
+
+
+def _pca(X, k):
+    """Return the least distortion of a multiple of the principal axes."""
+    axes = np.linalg.svd(X - X.mean(axis=0), full_matrices=False)[2][:k]
+    ratios = brute_ratios(X, axes)
+    return (ratios.max() - ratios.min()) / (ratios.max() + ratios.min())
+
+
+@pytest.mark.parametrize("method", ["minimax", "derand"])
+def test_better_than_pca_and_random(method):
+    X = gaussian(12, 20) * np.linspace(1.0, 2.0, 20)
+    result = learn_embedding(X, 4, method=method, max_iter=500)
+    assert result.components.shape == (4, 20)
+    worst = brute_distortion(X, result.components)
+    assert result.report.distortion == pytest.approx(worst, rel=1e-12)
+    assert worst < 0.8 * _pca(X, 4)
+    assert embedding_lower_bound(X, 4).value <= worst
+    assert (result.certificate is not None) == (method == "derand")
+
+
+@pytest.mark.parametrize(("n", "d", "k"), [(30, 3, 3), (30, 3, 5), (5, 40, 4), (5, 40, 6), (30, 1, 1)])
+def test_isometry_where_dimensions_suffice(n, d, k):
+    X = gaussian(n, d)
+    result = learn_embedding(X, k)
+    assert result.components.shape == (k, d)
+    assert brute_distortion(X, result.components) < 1e-13
+    assert result.report.distortion < 1e-13
+    assert result.n_iter == 0
+
+
+def test_constant_points():
+    result = learn_embedding(np.ones((4, 3)))
+    assert result.components.shape == (1, 3)
+    assert (result.report.distortion, result.report.n_zero_pairs, result.rank) == (0.0, 6, 0)
+
+
+def test_equal_points():
+    X = np.repeat(gaussian(12, 6), 2, axis=0)
+    result = learn_embedding(X, 2, max_iter=300)
+    assert result.report.n_zero_pairs == 12
+    assert result.report.distortion == pytest.approx(brute_distortion(X, result.components), rel=1e-12)
+
+
+def test_wide_points_cost_their_rank():
+    """Coordinates in a larger space change nothing but the basis."""
+    X = gaussian(15, 8)
+    frame = np.linalg.qr(gaussian(3000, 8, 1))[0].T
+    wide, narrow = learn_embedding(X @ frame, 3, max_iter=300), learn_embedding(X, 3, max_iter=300)
+    assert wide.rank == 8
+    assert wide.report.distortion == pytest.approx(narrow.report.distortion, rel=1e-3)
+
+
+def test_sparse_equals_dense():
+    X = gaussian(30, 10) * (gaussian(30, 10, 1) > 0.3)
+    dense, sparse = learn_embedding(X, 3, max_iter=100), learn_embedding(sp.csr_array(X), 3, max_iter=100)
+    assert sparse.report.distortion == pytest.approx(dense.report.distortion, rel=1e-2)
+    assert sparse.report.distortion == pytest.approx(brute_distortion(X, sparse.components), rel=1e-11)
+
+
+@pytest.mark.parametrize("scale", [1e-200, 1e20, 1e200])
+def test_scale(scale):
+    """Powers of ten round, so runs differ in their last bits and end at maps of nearly the same distortion."""
+    X = gaussian(20, 6)
+    one, other = learn_embedding(X, 2), learn_embedding(X * scale, 2)
+    assert other.report.distortion == pytest.approx(one.report.distortion, rel=0.02)
+
+
+def test_least_dimension_is_the_least_found():
+    X = gaussian(40, 12) * np.geomspace(4.0, 0.2, 12)
+    result = learn_embedding(X, eps=0.2)
+    k = result.components.shape[0]
+    assert distortion_report(X, result.components).distortion <= 0.2
+    assert learn_embedding(X, k - 1).report.distortion > 0.2
+    assert k < 12
+
+
+def test_starts():
+    X = gaussian(20, 6)
+    best = learn_embedding(X, 2, n_init=3, init="random").report.distortion
+    assert best <= learn_embedding(X, 2, init="random").report.distortion
+    again = learn_embedding(X, 2, init=learn_embedding(X, 2).components)
+    assert again.report.distortion <= learn_embedding(X, 2).report.distortion + 1e-12
+
+
+def test_limits_return_a_measured_map():
+    X = gaussian(30, 10)
+    for result in (learn_embedding(X, 3, time_limit=0.0), learn_embedding(X, time_limit=0.0)):
+        assert result.status == "time_limit"
+        assert result.report.distortion == pytest.approx(brute_distortion(X, result.components), abs=1e-12)
+    assert learn_embedding(X, 3, callback=lambda record: True).status == "callback"
+    assert learn_embedding(X, 3, max_iter=10).status == "max_iter"
+
+
+def test_same_seed_same_bits():
+    X = gaussian(30, 10)
+    first, second = learn_embedding(X, 3, max_iter=200), learn_embedding(X, 3, max_iter=200)
+    np.testing.assert_array_equal(first.components, second.components)
+    assert first.history == second.history
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "words"),
+    [
+        ({"n_components": 0}, InputError, "n_components"),
+        ({"n_components": "many"}, InputError, "n_components"),
+        ({"n_components": 1.5}, InputTypeError, "n_components"),
+        ({"eps": 1.0}, InputError, "eps"),
+        ({"method": "magic"}, InputError, "method"),
+        ({"init": "zeros", "n_components": 1}, InputError, "init"),
+        ({"init": np.ones((2, 3)), "n_components": 1}, InputError, "init"),
+        ({"init": np.ones((1, 2)), "n_components": 1}, InputError, "init"),
+        ({"n_init": 0}, InputError, "n_init"),
+        ({"active_size": 0}, InputError, "active_size"),
+        ({"temperature": 0.0}, InputError, "temperature"),
+        ({"max_iter": 0}, InputError, "max_iter"),
+        ({"tol": math.nan}, InputError, "tol"),
+        ({"time_limit": -1.0}, InputError, "time_limit"),
+    ],
+)
+def test_bad_input(options, error, words):
+    with pytest.raises(error, match=words):
+        learn_embedding(gaussian(6, 3), **options)
