@@ -17,6 +17,7 @@ from derand.optimize.perturbation import (
     TheoremConstants,
     evaluate_finite,
     gradient_step,
+    is_lower,
     rounding_noise,
     uniform_in_ball,
 )
@@ -221,14 +222,13 @@ class Accelerated(Method[AcceleratedState]):
     def _move(self, oracle: Oracle, state: AcceleratedState) -> AcceleratedState:
         """Return the state after one step, a plain gradient step where the Hamiltonian would rise against Lemma 4."""
         moved = self._accelerate(oracle, state)
-        energy = self.energy(state)
-        if moved is not None and self.energy(moved) <= energy + rounding_noise(energy):
+        if moved is not None:
             return moved
         point = gradient_step(oracle, state.point, self.parameters.step)
         return replace(state, point=point, velocity=np.zeros_like(point.x), n_steps=state.n_steps + 1)
 
     def _accelerate(self, oracle: Oracle, state: AcceleratedState) -> AcceleratedState | None:
-        """Return the state after a step of either kind, or None where the function isn't finite."""
+        """Return the state after a step of either kind, or None where it overshoots."""
         x, n_steps = state.point, state.n_steps + 1
         offset = (1.0 - self.parameters.theta) * state.velocity
         ahead = oracle.evaluate(x.x + offset) if np.any(offset) else x
@@ -242,7 +242,8 @@ class Accelerated(Method[AcceleratedState]):
                 state, point=self._exploit(oracle, state), velocity=np.zeros_like(state.velocity), n_steps=n_steps
             )
         point = oracle.evaluate(ahead.x - self.parameters.step * ahead.jac)
-        return replace(state, point=point, velocity=point.x - x.x, n_steps=n_steps)
+        moved = replace(state, point=point, velocity=point.x - x.x, n_steps=n_steps)
+        return moved if is_lower(oracle, ahead, point, (self.energy(state), self.energy(moved))) else None
 
     def _exploit(self, oracle: Oracle, state: AcceleratedState) -> Point:
         """Return the point that negative curvature exploitation leads to (Algorithm 3)."""

@@ -11,6 +11,7 @@ from derand._utils.reductions import dot, norm
 from derand._utils.validation import FloatArray
 from derand.exceptions import InputError
 from derand.optimize.certificate import Tolerances
+from derand.optimize.derivative_samples import verify_derivatives
 from derand.optimize.oracle import Oracle, Point, StopRun
 from derand.optimize.status import SOSPStatus
 
@@ -19,6 +20,7 @@ __all__ = [
     "TheoremConstants",
     "evaluate_finite",
     "gradient_step",
+    "is_lower",
     "rounding_noise",
     "theorem_constants",
     "uniform_in_ball",
@@ -27,8 +29,8 @@ __all__ = [
 #: Certificates that may refute the termination rule at points without progress in between, each answered by a new
 #: perturbation; the next one is answered by following the certificate's direction.
 MAX_FAILURES = 2
-# With more, the step to a point against a wrong gradient would be so short that rounding hides the rise.
-_MAX_HALVINGS = 30
+_MAX_HALVINGS = 60
+_OVERSHOOT = 0.1  # share of the gradient that has to turn back; a step of exactly 1/l may turn back a rounding
 
 
 @dataclass(frozen=True)
@@ -136,10 +138,11 @@ def evaluate_finite(oracle: Oracle, x: FloatArray) -> Point:
 
 
 def gradient_step(oracle: Oracle, point: Point, step: float) -> Point:
-    """Return the end of a gradient step, halved until the value falls as a gradient step of at most 1/l makes it fall.
+    """Return the end of a gradient step, halved while it overshoots.
 
-    A step of ``step <= 1/l`` with the true constant l lowers the value by ``step/2 |g|^2`` at least and is never
-    halved, so that this changes nothing but what happens when the given constant is too small.
+    A step of ``step <= 1/l`` with the true constant l neither raises the value nor turns the gradient back, so that
+    this changes nothing but what happens when the given constant is too small.  Both are asked for, since values near
+    a minimum of 0 are often rounded on a scale that doesn't show in them.
 
     Parameters
     ----------
@@ -158,12 +161,44 @@ def gradient_step(oracle: Oracle, point: Point, step: float) -> Point:
     Raises
     ------
     StopRun
-        If no step decreases the value: the gradient is wrong.
+        If every step overshoots, or the value rises against the gradients at both ends and they turn out wrong.
     """
-    square, noise = dot(point.jac, point.jac), rounding_noise(point.fun)
     for _ in range(_MAX_HALVINGS):
         target = oracle.evaluate(point.x - step * point.jac)
-        if target.fun <= point.fun - 0.5 * step * square + noise:
+        if is_lower(oracle, point, target, (point.fun, target.fun)):
             return target
         step *= 0.5
     raise StopRun(SOSPStatus.STALLED)
+
+
+def is_lower(oracle: Oracle, start: Point, end: Point, levels: tuple[float, float]) -> bool:
+    """Return whether a gradient step led no higher, or only as rounding may have it.
+
+    Parameters
+    ----------
+    oracle : Oracle
+        The function.
+    start, end : Point
+        Ends of the gradient step.
+    levels : tuple of two floats
+        What should not rise, before and after.
+
+    Returns
+    -------
+    bool
+        False when the step was too long.
+
+    Raises
+    ------
+    StopRun
+        If there was a rise, the gradients at both ends deny it, and a check finds them wrong.
+    """
+    if not math.isfinite(end.fun):
+        return False
+    before, after = levels
+    if after <= before + rounding_noise(before):
+        return True
+    if dot(start.jac, end.jac) < -_OVERSHOOT * dot(start.jac, start.jac):
+        return False
+    verify_derivatives(oracle, start, start.jac / norm(start.jac))
+    return True

@@ -68,15 +68,22 @@ def test_gradient_step_of_a_right_constant_is_literal():
 
 
 def test_gradient_step_is_halved_while_the_constant_is_too_small():
-    # Curvature 3: a step t g lowers 3/2 x^2 by t/2 g^2 exactly when t <= 1/3; from 1 that is 1/4.
+    # Curvature 3 and step 1: x -> -2 x rises; one half, x -> -x/2, does not.
     oracle = Oracle(lambda x: (1.5 * float(x @ x), 3.0 * x))
     end = gradient_step(oracle, oracle.evaluate(np.ones(1)), 1.0)
-    assert end.x == pytest.approx([0.25])
-    assert oracle.nfev == 4
+    assert end.x == pytest.approx([-0.5])
+    assert oracle.nfev == 3
 
 
-def test_gradient_that_points_the_wrong_way_is_a_stall():
+def test_rounding_on_a_hidden_scale_is_no_rise():
+    # 1 + x^2 - 1 is rounded to multiples of 2^-52, far above its own size at x = 1e-8: the gradient knows better.
+    oracle = Oracle(lambda x: (float(1.0 + x @ x) - 1.0 + 2.0**-52 * (abs(x[0]) < 0.9e-8), 2.0 * x))
+    end = gradient_step(oracle, oracle.evaluate(np.full(1, 1e-8)), 0.25)
+    assert end.x == pytest.approx([0.5e-8])
+
+
+def test_gradient_that_points_the_wrong_way_is_told():
     oracle = Oracle(lambda x: (float(x @ x), -2.0 * x))
     with pytest.raises(StopRun) as stop:
         gradient_step(oracle, oracle.evaluate(np.ones(1)), 1.0)
-    assert stop.value.status is SOSPStatus.STALLED
+    assert stop.value.status is SOSPStatus.BAD_GRADIENT
