@@ -169,6 +169,8 @@ class Driver:
         """Take one step, or certify a candidate and leave it if it is a saddle."""
         if not self.method.is_candidate(self.state):
             self.state, event = self.method.step(self.oracle, self.state, self.rng)
+            n_escapes = self.progress.n_escapes + event.endswith("escape")
+            self.progress = replace(self.progress, n_escapes=n_escapes)
             return self._record(event)
         point: Point = self.state.point
         self._settle_tolerances(point)
