@@ -1,5 +1,6 @@
 """Estimators in scikit-learn's form."""
 
+from derand.estimators.learned_jl import LearnedJL
 from derand.estimators.maxcut_clusterer import MaxCutClusterer
 
-__all__ = ["MaxCutClusterer"]
+__all__ = ["LearnedJL", "MaxCutClusterer"]
