@@ -1,0 +1,116 @@
+"""How long the plateau of the quadratic model holds a student that starts from random weights."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from derand._utils.rng import RNGLike, check_rng
+from derand._utils.validation import FloatArray, check_int, check_scalar
+from derand.exceptions import InputError
+from derand.teacher_student.late import best_loss
+from derand.teacher_student.parameters import Parameters
+from derand.teacher_student.plateau import find_plateau, noise_ratio
+from derand.teacher_student.trajectory import integrate
+
+__all__ = ["EscapeTime", "find_escape_time"]
+
+_GRID = 1500
+_RTOL = 1e-10
+
+
+class EscapeTime(NamedTuple):
+    """Time to get half-way down from the plateau.
+
+    Attributes
+    ----------
+    time : float
+        alpha = samples / N at which the loss is the mean of plateau loss and smallest possible loss; the average over
+        the random starts if there are several.
+    standard_error : float
+        Of `time`; NaN for the single typical start.
+    rate : float
+        Largest escape rate Lambda.
+    constant : float
+        c in time = (c - log tr(rho0 rho0')) / (2 Lambda), averaged likewise.
+    """
+
+    time: float
+    standard_error: float
+    rate: float
+    constant: float
+
+
+def find_escape_time(
+    parameters: Parameters, N: Any, *, n_starts: Any, second_order: bool, fluctuations: bool, rng: RNGLike
+) -> EscapeTime:
+    """Return the escape time; see `TeacherStudent.escape_time`.
+
+    Returns
+    -------
+    EscapeTime
+        Time, standard error, rate and constant.
+
+    Raises
+    ------
+    InputError
+        If the plateau doesn't exist or isn't left, or N is too small for the start to be near it.
+    """
+    n_inputs = check_scalar(N, "N", low=float(parameters.p + parameters.p_star), high=math.inf, high_open=True)
+    spot = find_plateau(parameters, second_order=second_order)
+    rate = float(spot.escape_rates[0])
+    if rate <= 0.0:
+        raise InputError("lr is beyond the largest one at which the plateau can be left")
+    variance = spot.q * (1.0 + (noise_ratio(parameters) if fluctuations else 0.0)) / n_inputs
+    if n_starts is None:
+        rho = _typical_overlap(parameters)[None]
+    else:
+        shape = (check_int(n_starts, "n_starts", low=2, high=100_000), parameters.p, parameters.p_star)
+        rho = check_rng(rng).standard_normal(shape) @ _square_root(parameters.gram)
+    rho = math.sqrt(variance) * rho
+    size = np.sum(rho**2, axis=(-2, -1))
+    times = _half_times(parameters, rho, spot.q, spot.loss, second_order)
+    error = float(np.std(times, ddof=1) / math.sqrt(times.size)) if times.size > 1 else math.nan
+    constant = float(np.mean(2.0 * rate * times + np.log(size)))
+    return EscapeTime(float(np.mean(times)), error, rate, constant)
+
+
+def _half_times(parameters: Parameters, rho: FloatArray, q: float, top: float, second_order: bool) -> FloatArray:
+    """Return the times at which the losses of a batch of starts pass half of the way down."""
+    rate = float(find_plateau(parameters, second_order=second_order).escape_rates[0])
+    target = 0.5 * (top + best_loss(parameters))
+    weakest = float(np.min(np.sum(rho**2, axis=(-2, -1))))
+    alphas = np.linspace(0.0, (max(math.log(q / weakest), 0.0) + 30.0) / (2.0 * rate), _GRID)
+    starts = np.broadcast_to(q * np.eye(parameters.p), (rho.shape[0], parameters.p, parameters.p))
+    run = integrate(parameters, rho, starts, alphas, second_order=second_order, n_inputs=None, rtol=_RTOL)
+    below = run.loss < target
+    if not run.success or not np.all(np.any(below, axis=1)) or np.any(below[:, 0]):
+        raise InputError("with this lr, noise and N the loss doesn't pass from a plateau to half its height")
+    return np.array([_crossing(alphas, loss, target) for loss in run.loss])
+
+
+def _crossing(alphas: FloatArray, loss: FloatArray, target: float) -> float:
+    """Return where a falling curve first passes the target, by the inverse cubic through four neighbours."""
+    index = min(max(int(np.argmax(loss < target)), 2), alphas.size - 2)
+    near = slice(index - 2, index + 2)
+    x, y = loss[near] - target, alphas[near]
+    weights = [np.prod([x[j] / (x[j] - x[i]) for j in range(4) if j != i]) for i in range(4)]
+    return float(np.dot(weights, y))
+
+
+def _square_root(gram: FloatArray) -> FloatArray:
+    """Return the symmetric square root of T."""
+    values, vectors = np.linalg.eigh(gram)
+    return np.asarray((vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T)
+
+
+def _typical_overlap(parameters: Parameters) -> FloatArray:
+    """Return overlaps with tr(rho rho') = p tr T, each of the strongest directions with a student of its own."""
+    values, vectors = np.linalg.eigh(parameters.gram)
+    rank = min(parameters.p, parameters.p_star)
+    roots = np.sqrt(np.maximum(values[::-1][:rank], 0.0))
+    rho = np.zeros((parameters.p, parameters.p_star))
+    rho[:rank] = (roots * vectors[:, ::-1][:, :rank]).T
+    return rho * math.sqrt(parameters.p * float(np.trace(parameters.gram)) / float(np.sum(rho**2)))

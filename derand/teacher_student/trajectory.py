@@ -1,0 +1,240 @@
+"""Integration of the equations of motion, many initial conditions at a time."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+import numpy as np
+from scipy.integrate import solve_ivp
+
+from derand._utils.validation import FloatArray, check_array
+from derand.exceptions import InputError
+from derand.teacher_student.flow import velocity
+from derand.teacher_student.parameters import Parameters, assemble
+
+__all__ = ["FlowStatus", "Trajectory", "check_times", "integrate"]
+
+_SMALLEST_RTOL = 2.5e-14  # scipy refuses less than a hundred times the machine epsilon
+_DIVERGED = 1e6
+
+
+class FlowStatus(Enum):
+    """How the integration of one initial condition ended; the value is the sentence for a reader."""
+
+    COMPLETED = "reached the last requested time"
+    DIVERGED = "the norms of the student's weights diverged: the learning rate is too large for this start"
+    STALLED = "the integrator could not meet its tolerances"
+
+
+@dataclass(frozen=True, eq=False)
+class Trajectory:
+    """Order parameters along time, for one initial condition or a batch.
+
+    Attributes
+    ----------
+    alphas : ndarray of shape (n_times,)
+        Times alpha = samples / N.
+    rho : ndarray of shape (..., n_times, p, p_star)
+        Overlaps; NaN after the end of a run that isn't completed.
+    Q : ndarray of shape (..., n_times, p, p)
+        Own overlaps; NaN likewise.
+    loss : ndarray of shape (..., n_times)
+        Population loss E[(f - y)^2]/2 without the label noise's D/2; NaN likewise.
+    status : ndarray of FlowStatus of shape (...)
+        How each ended.
+    end : ndarray of shape (...)
+        Time at which each ended.
+    n_evaluations : int
+        Evaluations of the right-hand side, each for all members of the batch that still run.
+    """
+
+    alphas: FloatArray
+    rho: FloatArray
+    Q: FloatArray
+    loss: FloatArray
+    status: np.ndarray[Any, np.dtype[np.object_]]
+    end: FloatArray
+    n_evaluations: int
+
+    @property
+    def success(self) -> bool:
+        """Whether every initial condition was followed to the last time and all numbers are finite."""
+        is_complete = all(state is FlowStatus.COMPLETED for state in self.status.ravel())
+        return is_complete and bool(np.all(np.isfinite(self.loss)))
+
+
+def check_times(alphas: Any) -> FloatArray:
+    """Return increasing non-negative times.
+
+    Returns
+    -------
+    ndarray of shape (n_times,)
+        The times.
+
+    Raises
+    ------
+    InputError
+        If they aren't, or there are none.
+    """
+    times = check_array(alphas, "alphas", ndim=1)
+    if times.size == 0 or times[0] < 0.0 or np.any(np.diff(times) <= 0.0):
+        raise InputError("alphas must be a non-empty increasing sequence of times >= 0")
+    return times
+
+
+class _Batch:
+    """The state vector of the members still running, and its right-hand side."""
+
+    def __init__(self, parameters: Parameters, members: int, second_order: bool, n_inputs: int | None) -> None:
+        self.parameters, self.members = parameters, members
+        self.second_order, self.n_inputs = second_order, n_inputs
+
+    def unpack(self, y: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return rho (members, p, p_star) and Q (members, p, p)."""
+        p, p_star = self.parameters.p, self.parameters.p_star
+        rows = y.reshape(self.members, p, p + p_star)
+        return rows[..., p:], rows[..., :p]
+
+    def pack(self, rho: FloatArray, Q: FloatArray) -> FloatArray:
+        """Return the state vector."""
+        return np.concatenate([Q, rho], axis=-1).reshape(-1)
+
+    def rhs(self, _: float, y: FloatArray) -> FloatArray:
+        """Return dy / d alpha."""
+        rho, Q = self.unpack(y)
+        return self.pack(*velocity(self.parameters, rho, Q, second_order=self.second_order, n_inputs=self.n_inputs))
+
+
+def integrate(
+    parameters: Parameters,
+    rho: FloatArray,
+    Q: FloatArray,
+    alphas: FloatArray,
+    *,
+    second_order: bool,
+    n_inputs: int | None,
+    rtol: float = 1e-12,
+    atol: float | None = None,
+) -> Trajectory:
+    """Return the trajectories of a batch of checked starts, shapes (members, p, p_star) and (members, p, p).
+
+    Members whose norms diverge leave the batch, and the others go on from there.
+
+    Returns
+    -------
+    Trajectory
+        All members, with a status each.
+    """
+    members, times = rho.shape[0], alphas.size
+    out_rho = np.full((members, times, *rho.shape[1:]), np.nan)
+    out_q = np.full((members, times, *Q.shape[1:]), np.nan)
+    status = np.full(members, FlowStatus.COMPLETED, dtype=object)
+    end = np.full(members, alphas[-1])
+    running, now, position, evaluations = np.arange(members), 0.0, 0, 0
+    limit = _DIVERGED * (1.0 + np.trace(Q, axis1=-2, axis2=-1) + parameters.p * float(np.trace(parameters.gram)))
+    tolerances = _tolerances(parameters, rho, Q, rtol, atol)
+    while running.size and position < times:
+        batch = _Batch(parameters, running.size, second_order, n_inputs)
+        leg = _Leg(batch, now, alphas[position:], limit[running], rtol)
+        done = leg.run(batch.pack(rho, Q), tolerances[running])
+        evaluations += done.nfev
+        stop = position + done.values.shape[1]
+        for offset, column in enumerate(done.values.T):
+            out_rho[running, position + offset], out_q[running, position + offset] = batch.unpack(column)
+        position, now = stop, done.now
+        if position == times and not done.lost.any() and not done.is_stalled:
+            break
+        lost = np.ones(running.size, dtype=bool) if done.is_stalled else done.lost
+        status[running[lost]] = FlowStatus.STALLED if done.is_stalled else FlowStatus.DIVERGED
+        end[running[lost]] = now
+        rho, Q = (part[~lost] for part in batch.unpack(done.last))
+        running = running[~lost]
+    loss = np.full((members, times), np.nan)
+    is_there = np.isfinite(out_rho[:, :, 0, 0])
+    loss[is_there] = 0.5 * parameters.activation.squared_error(
+        assemble(parameters, out_rho[is_there], out_q[is_there]), parameters.output
+    )
+    return Trajectory(alphas, out_rho, out_q, loss, status, end, evaluations)
+
+
+def _tolerances(parameters: Parameters, rho: FloatArray, Q: FloatArray, rtol: float, atol: float | None) -> FloatArray:
+    """Return the absolute tolerances, shape (members, p, p + p_star): far below the overlaps that have to grow."""
+    members, p, p_star = rho.shape
+    if atol is not None:
+        return np.full((members, p, p + p_star), atol)
+    floor = np.finfo(float).tiny
+    small = np.max(np.abs(rho), axis=(-2, -1))
+    large = np.maximum(np.max(np.abs(Q), axis=(-2, -1)), floor)
+    # rho = 0 stays zero, and then any tolerance will do
+    small = np.where(small > 0.0, small, large)
+    wide = np.broadcast_to(large[:, None, None], (members, p, p))
+    return rtol * np.concatenate([wide, np.broadcast_to(small[:, None, None], (members, p, p_star))], axis=-1)
+
+
+@dataclass(frozen=True, eq=False)
+class _Done:
+    """What one stretch of integration brought: states at the times passed, and where it stopped."""
+
+    values: FloatArray
+    last: FloatArray
+    now: float
+    lost: np.ndarray[Any, np.dtype[np.bool_]]
+    is_stalled: bool
+    nfev: int
+
+
+class _Leg:
+    """A stretch of integration, to the last time or to the first divergence."""
+
+    def __init__(self, batch: _Batch, now: float, times: FloatArray, limit: FloatArray, rtol: float) -> None:
+        self.batch, self.now, self.times, self.limit = batch, now, times, limit
+        # The integrator bounds the root mean square over all members; divided by the root of their number this bounds
+        # each one's.
+        self.share = math.sqrt(batch.members)
+        self.rtol = max(rtol / self.share, _SMALLEST_RTOL)
+
+    def run(self, y: FloatArray, atol: FloatArray) -> _Done:
+        """Integrate from y."""
+        if self.times[-1] <= self.now:
+            return _Done(y[:, None], y, self.now, np.zeros(self.batch.members, dtype=bool), False, 0)
+        with np.errstate(over="ignore", invalid="ignore"):
+            done = solve_ivp(
+                self.batch.rhs,
+                (self.now, float(self.times[-1])),
+                y,
+                method="DOP853",
+                t_eval=self.times,
+                rtol=self.rtol,
+                atol=atol.reshape(-1) / self.share,
+                events=self._event(),
+            )
+        values = np.asarray(done.y).reshape(y.size, -1)
+        if done.status == 1:
+            points: Any = done.y_events
+            moments: Any = done.t_events
+            last = np.asarray(points[0][0])
+            # Close to a blow-up the time can't resolve the crossing, so the leader counts whatever its excess.
+            excess = self._excess(last)
+            lost = excess >= min(0.0, float(np.max(excess)))
+            return _Done(values, last, float(moments[0][0]), lost, False, done.nfev)
+        nobody = np.zeros(self.batch.members, dtype=bool)
+        reached = float(self.times[-1]) if done.status == 0 else float(done.t[-1]) if done.t.size else self.now
+        return _Done(values, values[:, -1] if values.size else y, reached, nobody, done.status < 0, done.nfev)
+
+    def _excess(self, y: FloatArray) -> FloatArray:
+        """Return log(tr Q / limit) for each member."""
+        trace = np.trace(self.batch.unpack(y)[1], axis1=-2, axis2=-1)
+        return np.asarray(np.log(np.maximum(trace, np.finfo(float).tiny) / self.limit))
+
+    def _event(self) -> Callable[[float, FloatArray], float]:
+        """Return the event function: zero where the first member's norms pass the limit."""
+
+        def event(_: float, y: FloatArray) -> float:
+            return float(np.max(self._excess(y)))
+
+        event.terminal = True  # type: ignore[attr-defined]
+        return event

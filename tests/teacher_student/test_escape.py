@@ -1,0 +1,74 @@
+import math
+
+import numpy as np
+import pytest
+
+from derand.exceptions import InputError
+from derand.teacher_student import TeacherStudent
+
+
+def test_single_teacher_is_a_bernoulli_equation():
+    """p = p* = 1, gradient flow: with c = 2 gamma, d rho = -c[3Q - 3]rho and dQ = -2c[3Q^2 - Q - 2 rho^2] give, by the
+    general integrator of another family at small tolerance, the same half time."""
+    from scipy.integrate import solve_ivp
+
+    gamma, n = 0.05, 1e6
+    found = TeacherStudent(1, 1, lr=gamma).escape_time(n, second_order=False)
+
+    def rhs(_, y):
+        rho, q = y
+        return [-6 * gamma * (q - 1) * rho, -4 * gamma * (3 * q * q - q - 2 * rho * rho)]
+
+    def half(_, y):
+        return 0.5 * (y[1] - 1) ** 2 + y[1] ** 2 + 1 - 2 * y[0] ** 2 - 2 / 3
+
+    start = [math.sqrt(1 / 3 / n), 1 / 3]
+    done = solve_ivp(rhs, (0, 200), start, method="LSODA", rtol=1e-11, atol=1e-16, events=half)
+    assert math.isclose(found.time, done.t_events[0][0], rel_tol=1e-6)
+    assert found.rate == 4 * gamma
+
+
+def test_time_grows_by_log_n_over_twice_the_rate():
+    model = TeacherStudent(4, 2, lr=0.1)
+    short, long = model.escape_time(1e8), model.escape_time(1e12)
+    assert math.isclose(long.time - short.time, math.log(1e4) / (2 * short.rate), rel_tol=1e-4)
+    assert math.isclose(long.constant, short.constant, rel_tol=1e-4)
+    assert math.isnan(short.standard_error)
+
+
+def test_width_changes_the_prefactor_only():
+    """The paper's claim: 8 times the width gains 8 to 15 per cent of the time, at an unchanged rate."""
+    narrow, wide = (TeacherStudent(p, 2).escape_time(1e8, n_starts=16, second_order=False, rng=0) for p in (2, 16))
+    assert math.isclose(narrow.rate, wide.rate, rel_tol=1e-14)
+    assert 0.05 < 1 - wide.time / narrow.time < 0.15
+
+
+def test_random_starts_for_one_teacher_follow_from_the_typical_one():
+    """p* = 1: only tr(rho0 rho0') matters, so the mean shifts by -E log(chi^2_p / p) / (2 Lambda)."""
+    from scipy.special import digamma
+
+    model = TeacherStudent(4, 1)
+    typical, mean = model.escape_time(1e8), model.escape_time(1e8, n_starts=100, rng=1)
+    shift = -(digamma(2.0) + math.log(2.0 / 4.0)) / (2 * typical.rate)
+    assert abs(mean.time - typical.time - shift) < 4 * mean.standard_error
+    assert abs(mean.constant - typical.constant) < 1e-3
+
+
+def test_noise_on_the_plateau_shortens_the_time():
+    model = TeacherStudent(4, 2, lr=0.1)
+    plain, noisy = model.escape_time(1e8), model.escape_time(1e8, fluctuations=True)
+    kappa = model.overlap_law(n_samples=2, rng=0).noise_ratio
+    assert math.isclose(plain.time - noisy.time, math.log(1 + kappa) / (2 * plain.rate), rel_tol=1e-3)
+
+
+def test_narrow_students_get_down_to_their_floor():
+    assert TeacherStudent(1, 2, T=np.diag([1.5, 0.5])).escape_time(1e6).time > 0
+
+
+def test_bad_arguments():
+    with pytest.raises(InputError, match="N must"):
+        TeacherStudent(4, 2).escape_time(3)
+    with pytest.raises(InputError, match="n_starts"):
+        TeacherStudent(4, 2).escape_time(1e6, n_starts=1)
+    with pytest.raises(InputError, match="left"):
+        TeacherStudent(1, 4, noise=3.0, lr=TeacherStudent(1, 4, noise=3.0).critical_lr().escape * 1.01).escape_time(1e6)

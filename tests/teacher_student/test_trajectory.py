@@ -1,0 +1,97 @@
+import numpy as np
+import pytest
+
+from derand.exceptions import InputError
+from derand.teacher_student import FlowStatus, TeacherStudent
+from derand.teacher_student.trajectory import check_times, integrate
+from tests.teacher_student.reference import orthogonal_start, random_start, riccati_losses
+
+ALPHAS = np.linspace(0.0, 120.0, 61)
+
+
+@pytest.mark.parametrize(("p", "t"), [(4, [1.0, 1.0]), (2, [1.5, 0.5]), (3, [1.0])])
+def test_losses_agree_with_the_scalar_riccati_form(p, t):
+    t = np.array(t)
+    # Until most of the loss is gone: later the matrices of the Riccati form are too badly scaled.
+    rho, Q = orthogonal_start(p, t.size, 0.05, seed=p)
+    alphas = np.linspace(0.0, 20.0 * t.size, 41)
+    run = TeacherStudent(p, t.size, T=np.diag(t), lr=0.05).solve(rho, Q, alphas, second_order=False)
+    assert run.success
+    assert np.max(np.abs(run.loss - riccati_losses(rho, Q, t, 0.05, alphas))) < 1e-11
+
+
+@pytest.mark.parametrize("activation", ["square", "erf"])
+def test_tolerance_is_met(activation):
+    # against the same method at the smallest tolerance that it takes
+    rho, Q = orthogonal_start(4, 2, 0.01)
+    model = TeacherStudent(4, 2, activation, lr=0.1)
+    fine = model.solve(rho, Q, ALPHAS, rtol=2.5e-14)
+    assert np.max(np.abs(model.solve(rho, Q, ALPHAS).loss - fine.loss)) < 1e-11
+    assert np.max(np.abs(model.solve(rho, Q, ALPHAS, rtol=1e-6).loss - fine.loss)) < 1e-4
+
+
+def test_a_batch_is_its_members_whatever_else_diverges():
+    starts = [orthogonal_start(4, 2, 1e-3, seed=s) for s in range(3)]
+    rho, Q = (np.stack(parts) for parts in zip(*starts, strict=True))
+    Q[1] *= 6.0  # beyond the basin of the plateau, 5.236
+    Q[2] *= 4.0
+    model = TeacherStudent(4, 2, lr=0.1)
+    run = model.solve(rho, Q, ALPHAS)
+    assert [state.name for state in run.status] == ["COMPLETED", "DIVERGED", "COMPLETED"]
+    assert not run.success
+    assert 0.0 < run.end[1] < 1.0
+    assert np.all(np.isnan(run.loss[1, 1:]))
+    # The third loss starts at 9: its error is relative to that.
+    for member, scale in ((0, 1.0), (2, 9.0)):
+        assert np.max(np.abs(run.loss[member] - model.solve(rho[member], Q[member], ALPHAS).loss)) < 1e-11 * scale
+
+
+def test_members_that_diverge_together():
+    Q = np.stack([6.0 * np.eye(4), 6.0 * np.eye(4), 7.0 * np.eye(4)])
+    run = TeacherStudent(4, 2, lr=0.1).solve(np.zeros((3, 4, 2)), Q, [0.0, 50.0])
+    assert all(state is FlowStatus.DIVERGED for state in run.status)
+    assert np.all(np.isfinite(run.loss[:, 0]))
+
+
+def test_small_overlaps_keep_their_relative_accuracy():
+    """On the plateau rho grows at the escape rate, however small it is."""
+    model = TeacherStudent(4, 2, lr=0.1)
+    spot = model.plateau()
+    rho, _ = orthogonal_start(4, 2, 1e-30)
+    run = model.solve(rho, spot.q * np.eye(4), [0.0, 30.0])
+    assert np.allclose(run.rho[1] / rho, np.exp(30.0 * spot.escape_rates[0]), rtol=1e-9)
+
+
+def test_an_end_at_the_start_and_leading_shapes():
+    rho, Q, T = random_start(3, 2)
+    model = TeacherStudent(3, 2, T=T)
+    run = model.solve(rho, Q, [0.0])
+    assert run.rho.shape == (1, 3, 2)
+    assert run.success
+    assert np.array_equal(run.rho[0], rho)
+    batch = model.solve(np.broadcast_to(rho, (2, 1, 3, 2)), np.broadcast_to(Q, (2, 1, 3, 3)), [0.0, 1.0])
+    assert batch.loss.shape == (2, 1, 2)
+    assert batch.status.shape == batch.end.shape == (2, 1)
+
+
+def test_integrate_takes_an_absolute_tolerance():
+    rho, Q = orthogonal_start(2, 1, 0.1)
+    parameters = TeacherStudent(2, 1).parameters
+    rough = integrate(parameters, rho[None], Q[None], ALPHAS, second_order=True, n_inputs=None, rtol=1e-3, atol=1e-2)
+    assert (
+        rough.n_evaluations
+        < integrate(parameters, rho[None], Q[None], ALPHAS, second_order=True, n_inputs=None).n_evaluations / 3
+    )
+
+
+@pytest.mark.parametrize("alphas", [[], [1.0, 1.0], [2.0, 1.0], [-1.0, 1.0], [0.0, np.nan], [[0.0, 1.0]]])
+def test_bad_times(alphas):
+    with pytest.raises(InputError, match="alphas"):
+        check_times(alphas)
+
+
+def test_bad_tolerances():
+    model = TeacherStudent(2, 1)
+    for keywords in ({"rtol": 0.0}, {"rtol": np.nan}, {"atol": 0.0}):
+        with pytest.raises(InputError, match="tol"):
+            model.solve(np.zeros((2, 1)), np.eye(2), [0.0, 1.0], **keywords)
