@@ -148,6 +148,7 @@ def stein_residual(
     dim = check_int(dim, "dim", low=1)
 
     def sides(z: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return both sides of the identity at the draws z."""
         values = _checked(function(z), (z.shape[0],), "function")
         return z * values[:, None], _checked(gradient(z), z.shape, "gradient")
 
@@ -212,6 +213,7 @@ def weight_gradient_residual(
         raise InputError(f"W must not be empty, got shape {W.shape}")
 
     def sides(z: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return both sides of the identity at the draws z."""
         points = z @ W.T + b
         slopes = _checked(gradient(points), points.shape, "gradient")
         curvatures = _checked(hessian(points), (*points.shape, k), "hessian")
@@ -276,6 +278,7 @@ def heat_equation_residual(
     sigma = check_scalar(sigma, "sigma", low=0.0, high=math.inf, high_open=True)
 
     def sides(z: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return both sides of the identity at the draws z."""
         points = mean + sigma * z
         slopes = _checked(gradient(points), points.shape, "gradient")
         return np.sum(z * slopes, axis=1, keepdims=True), sigma * _checked(

@@ -93,6 +93,7 @@ def christoffel_lower_bound(process: LanczosProcess, log_target: float) -> float
             return -math.inf
 
     def excess(t: float) -> float:
+        """Return by how much the logarithm exceeds its target, bounded below for the root finder."""
         return max(log_christoffel(process, t), -1e4) - log_target
 
     if excess(smallest) >= 0.0:

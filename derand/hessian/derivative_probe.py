@@ -63,6 +63,7 @@ class DerivativeProbe:
         size = 1 if part == 0 else self.n
 
         def line(t: float) -> FloatArray:
+            """Return the chosen part at x + t direction."""
             with np.errstate(all="ignore"):
                 try:
                     raw = np.asarray(self._call(self.x + t * direction)[part], dtype=np.float64)

@@ -138,6 +138,7 @@ def _feasible_dual(problem: MaxCutProblem, plan: EliminationPlan, start: FloatAr
     occupied = spread > 0.0
 
     def lifted(shift: float) -> FloatArray | None:
+        """Return the shifted diagonal if it is proved to make the matrix definite."""
         diagonal = _round_to_grid(base + shift * direction)
         return diagonal if try_cholesky(plan, matrix, np.where(occupied, diagonal, 1.0)) else None
 

@@ -84,6 +84,7 @@ def _best_shift(
     """Return the best value found and its biases b + c direction; c on a grid of quantiles, then refined."""
 
     def value_at(c: float) -> float:
+        """Return the expected cut for one value of the coordinate."""
         return _expected_cut(problem, rest, b + c * direction)
 
     grid = _GRID

@@ -206,6 +206,7 @@ def _minimize(
     max_evals, time_limit, should_stop, rng = limits
 
     def stop(_state: SOSPResult) -> bool:
+        """Return whether the caller wants an end."""
         return should_stop is not None and should_stop()
 
     if method == "perturbed_gradient":

@@ -218,6 +218,7 @@ class SignPairExpectation:
         cross = np.sum(left * self._right + self._left * right, axis=1)
 
         def change(a: int, b: int) -> FloatArray:
+            """Return the directional derivative of the moment (a, b)."""
             m = self._m
             by_mean = m[a + 1, b] * du[pairs.left] + m[a, b + 1] * du[pairs.right]
             by_variance = m[a + 2, b] * half_left + m[a, b + 2] * half_right

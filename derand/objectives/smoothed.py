@@ -239,6 +239,7 @@ class SmoothedObjective(SmoothedFunction):
         point = self._variables.point(b, theta)
 
         def fun(bias: FloatArray) -> tuple[float, FloatArray]:
+            """Return value and gradient of the inner function."""
             return self.inner_value_and_grad(bias, theta)
 
         return finish(fun, point[: self.k], solver)

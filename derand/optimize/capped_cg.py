@@ -59,10 +59,12 @@ class _Cap:
 
     @property
     def kappa(self) -> float:
+        """Condition number of the damped Hessian as far as it is known."""
         return (self.bound + 2.0 * self.damping) / self.damping
 
     @property
     def relative_accuracy(self) -> float:
+        """Relative residual at which the solution is accepted."""
         return self.accuracy / (3.0 * self.kappa)
 
     def residual_limit(self, j: int) -> float:

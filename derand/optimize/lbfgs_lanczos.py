@@ -180,6 +180,7 @@ class LBFGSLanczos(Method[LBFGSLanczosState]):
         first = 1.0 if memory.steps else min(1.0, 1.0 / point.gradient_norm)
 
         def evaluate(step: float) -> Trial:
+            """Return the trial at a step along the direction."""
             trial = oracle.evaluate(point.x + step * direction)
             finite = math.isfinite(trial.fun)
             return Trial(step, trial.fun, float(trial.jac @ direction) if finite else math.inf, trial)

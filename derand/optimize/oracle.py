@@ -154,6 +154,7 @@ class Oracle:
             return HessianOperator(point.x, hessp=self._product)
 
         def gradient(x: FloatArray) -> FloatArray:
+            """Return the gradient in the precision of the function."""
             # The operator asks for the gradient at the point itself, which is known.
             jac = point.jac if np.array_equal(x, point.x) else self._finite_gradient(x)
             # Single precision asks for longer steps; the operator tells it from the type.
