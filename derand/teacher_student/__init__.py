@@ -5,6 +5,7 @@ from derand.teacher_student.frame import OverlapLaw, SelectedSolution, conserved
 from derand.teacher_student.late import NoiseFloor, Tail
 from derand.teacher_student.model import TeacherStudent
 from derand.teacher_student.plateau import CriticalRates, Plateau
+from derand.teacher_student.simulation import Simulation
 from derand.teacher_student.smooth import SmoothActivation
 from derand.teacher_student.spectrum import HessianSpectrum
 from derand.teacher_student.trajectory import FlowStatus, Trajectory
@@ -18,6 +19,7 @@ __all__ = [
     "OverlapLaw",
     "Plateau",
     "SelectedSolution",
+    "Simulation",
     "SmoothActivation",
     "Tail",
     "TeacherStudent",

@@ -8,12 +8,14 @@ from typing import Any
 
 import numpy as np
 
+from derand._utils.rng import RNGLike
 from derand._utils.validation import FloatArray, check_int, check_option, check_scalar
 from derand.exceptions import InputError, InputTypeError
 from derand.teacher_student.erf import Erf
 from derand.teacher_student.flow import check_finite_size, velocity
 from derand.teacher_student.parameters import joint_covariance, make_parameters
 from derand.teacher_student.predictions import QuadraticPredictions
+from derand.teacher_student.simulation import Simulation, run_simulation
 from derand.teacher_student.smooth import SmoothActivation
 from derand.teacher_student.square import Square
 from derand.teacher_student.trajectory import Trajectory, check_times, integrate
@@ -292,4 +294,60 @@ class TeacherStudent(QuadraticPredictions):
             loss=run.loss.reshape(*lead, times.size),
             status=run.status.reshape(lead),
             end=run.end.reshape(lead),
+        )
+
+    def simulate(
+        self,
+        rho0: Any,
+        Q0: Any,
+        N: int,
+        alphas: Sequence[float] | FloatArray,
+        *,
+        n_replicas: int = 1,
+        method: str = "exact",
+        rng: RNGLike = None,
+    ) -> Simulation:
+        """Return order parameters of independent runs of one-pass SGD in N dimensions, all from the same start.
+
+        Parameters
+        ----------
+        rho0 : array_like of shape (p, p_star)
+            Initial overlaps.
+        Q0 : array_like of shape (p, p)
+            Initial overlaps of the students.
+        N : int
+            Input dimension, at least p + p_star.
+        alphas : array_like of shape (n_times,)
+            Increasing times >= 0 at which to report; N alpha samples, rounded, are used by then.
+        n_replicas : int, default 1
+            Independent runs, done together.
+        method : {"exact", "weights"}
+            "exact": a process of the order parameters alone with exactly the same law; the cost of a step doesn't
+            depend on N.  "weights": all p N weights, for comparison.
+        rng : None, int or Generator
+            Source of randomness; the two methods use it differently.
+
+        Returns
+        -------
+        Simulation
+            Order parameters, losses, and a status for each run: divergence is reported, and the numbers after it are
+            NaN.
+
+        Raises
+        ------
+        InputError
+            If shapes don't fit, the start isn't realisable, or a number is out of range.
+        BudgetExceededError
+            If method "weights" would need more than 4 GB.
+
+        Notes
+        -----
+        A step of one run costs O(p (p + p_star)) operations with "exact" and O(p N) with "weights".
+        """
+        check_option(method, "method", ("exact", "weights"))
+        sigma = joint_covariance(self.parameters, rho0, Q0)
+        if sigma.ndim != 2:
+            raise InputError("rho0 and Q0 must be single matrices")
+        return run_simulation(
+            self.parameters, sigma, N, check_times(alphas), n_replicas=n_replicas, method=method, rng=rng
         )

@@ -132,6 +132,8 @@ def integrate(
     members, times = rho.shape[0], alphas.size
     out_rho = np.full((members, times, *rho.shape[1:]), np.nan)
     out_q = np.full((members, times, *Q.shape[1:]), np.nan)
+    if alphas[0] == 0.0:  # an integrator that fails at once reports nothing
+        out_rho[:, 0], out_q[:, 0] = rho, Q
     status = np.full(members, FlowStatus.COMPLETED, dtype=object)
     end = np.full(members, alphas[-1])
     running, now, position, evaluations = np.arange(members), 0.0, 0, 0
@@ -146,9 +148,9 @@ def integrate(
         for offset, column in enumerate(done.values.T):
             out_rho[running, position + offset], out_q[running, position + offset] = batch.unpack(column)
         position, now = stop, done.now
-        if position == times and not done.lost.any() and not done.is_stalled:
+        if position == times and not done.lost.any():
             break
-        lost = np.ones(running.size, dtype=bool) if done.is_stalled else done.lost
+        lost = done.lost
         status[running[lost]] = FlowStatus.STALLED if done.is_stalled else FlowStatus.DIVERGED
         end[running[lost]] = now
         rho, Q = (part[~lost] for part in batch.unpack(done.last))
@@ -221,9 +223,20 @@ class _Leg:
             excess = self._excess(last)
             lost = excess >= min(0.0, float(np.max(excess)))
             return _Done(values, last, float(moments[0][0]), lost, False, done.nfev)
-        nobody = np.zeros(self.batch.members, dtype=bool)
-        reached = float(self.times[-1]) if done.status == 0 else float(done.t[-1]) if done.t.size else self.now
-        return _Done(values, values[:, -1] if values.size else y, reached, nobody, done.status < 0, done.nfev)
+        if done.status == 0:
+            nobody = np.zeros(self.batch.members, dtype=bool)
+            return _Done(values, values[:, -1], float(self.times[-1]), nobody, False, done.nfev)
+        last = values[:, -1] if values.shape[1] else y
+        reached = float(self.times[values.shape[1] - 1]) if values.shape[1] else self.now
+        return _Done(values, last, reached, self._fastest(last), True, done.nfev)
+
+    def _fastest(self, y: FloatArray) -> np.ndarray[Any, np.dtype[np.bool_]]:
+        """Return which members change fastest, relative to their size: those that made the step too small."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            speed = np.max(np.abs(self.batch.rhs(0.0, y)).reshape(self.batch.members, -1), axis=1)
+            speed /= np.max(np.abs(y).reshape(self.batch.members, -1), axis=1)
+        speed = np.where(np.isfinite(speed), speed, np.inf)
+        return np.asarray(speed >= np.max(speed))
 
     def _excess(self, y: FloatArray) -> FloatArray:
         """Return log(tr Q / limit) for each member."""

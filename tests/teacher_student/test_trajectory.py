@@ -95,3 +95,13 @@ def test_bad_tolerances():
     for keywords in ({"rtol": 0.0}, {"rtol": np.nan}, {"atol": 0.0}):
         with pytest.raises(InputError, match="tol"):
             model.solve(np.zeros((2, 1)), np.eye(2), [0.0, 1.0], **keywords)
+
+
+@pytest.mark.parametrize("lr", [1.0, 1e6, 1e150])
+def test_absurd_learning_rates_have_a_status(lr):
+    """Even where the blow-up is too fast to be followed, the run ends, without success and without NaN before it."""
+    rho, Q = orthogonal_start(4, 2, 0.1)
+    run = TeacherStudent(4, 2, lr=lr).solve(rho, Q, [0.0, 10.0])
+    assert run.status.item() in (FlowStatus.DIVERGED, FlowStatus.STALLED)
+    assert not run.success
+    assert np.isfinite(run.loss[0])

@@ -1,0 +1,263 @@
+"""One-pass SGD itself: in the weights, or exactly in law through the order parameters at a cost that ignores N."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from derand._utils.rng import RNGLike, check_rng
+from derand._utils.validation import FloatArray, check_int
+from derand.exceptions import BudgetExceededError, InputError
+from derand.teacher_student.parameters import Parameters, assemble
+from derand.teacher_student.trajectory import FlowStatus
+
+__all__ = ["Simulation", "run_simulation", "simulate_exact", "simulate_weights"]
+
+_FRESH = 16
+_MAX_BYTES = 4e9
+_DIVERGED = 1e6
+
+
+@dataclass(frozen=True, eq=False)
+class Simulation:
+    """Order parameters of independent runs of one-pass SGD.
+
+    Attributes
+    ----------
+    alphas : ndarray of shape (n_times,)
+        Times reported: numbers of samples, rounded, divided by N.
+    rho : ndarray of shape (n_replicas, n_times, p, p_star)
+        Overlaps; NaN after a divergence.
+    Q : ndarray of shape (n_replicas, n_times, p, p)
+        Own overlaps; NaN likewise.
+    loss : ndarray of shape (n_replicas, n_times)
+        Population loss without the label noise's D/2; NaN likewise.
+    status : ndarray of FlowStatus of shape (n_replicas,)
+        COMPLETED or DIVERGED.
+    n_steps : int
+        Samples used by each run.
+    """
+
+    alphas: FloatArray
+    rho: FloatArray
+    Q: FloatArray
+    loss: FloatArray
+    status: np.ndarray[Any, np.dtype[np.object_]]
+    n_steps: int
+
+    @property
+    def success(self) -> bool:
+        """Whether no run diverged and all numbers are finite."""
+        return all(state is FlowStatus.COMPLETED for state in self.status) and bool(np.all(np.isfinite(self.loss)))
+
+
+class _Recorder:
+    """Collects order parameters at the requested steps and watches the norms."""
+
+    def __init__(self, parameters: Parameters, Q0: FloatArray, n_inputs: int, alphas: FloatArray, members: int) -> None:
+        self.parameters = parameters
+        self.steps = np.rint(alphas * n_inputs).astype(np.int64)
+        self.alphas = self.steps / n_inputs
+        p, p_star = parameters.p, parameters.p_star
+        self.rho = np.full((members, alphas.size, p, p_star), np.nan)
+        self.Q = np.full((members, alphas.size, p, p), np.nan)
+        self.limit = _DIVERGED * (1.0 + float(np.trace(Q0)) + p * float(np.trace(parameters.gram)))
+        self.alive = np.ones(members, dtype=bool)
+
+    def add(self, index: int, rho: FloatArray, Q: FloatArray) -> None:
+        """Store the order parameters of all runs at one time."""
+        self.watch(np.trace(Q, axis1=-2, axis2=-1))
+        self.rho[self.alive, index], self.Q[self.alive, index] = rho[self.alive], Q[self.alive]
+
+    def watch(self, traces: FloatArray) -> None:
+        """Mark the runs whose norms are beyond the limit, or no numbers any more."""
+        with np.errstate(invalid="ignore"):
+            self.alive &= traces < self.limit
+
+    def result(self) -> Simulation:
+        """Return what was collected."""
+        loss = np.full(self.rho.shape[:2], np.nan)
+        there = np.isfinite(self.rho[:, :, 0, 0])
+        sigma = assemble(self.parameters, self.rho[there], self.Q[there])
+        loss[there] = 0.5 * self.parameters.activation.squared_error(sigma, self.parameters.output)
+        status = np.full(self.alive.size, FlowStatus.COMPLETED, dtype=object)
+        status[~self.alive] = FlowStatus.DIVERGED
+        return Simulation(self.alphas, self.rho, self.Q, loss, status, int(self.steps[-1]))
+
+
+def _coordinates(parameters: Parameters, rho: FloatArray, Q: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return students (p, p_star + p) and teachers (p_star, p_star) in an orthonormal basis, norms divided by N."""
+    values, vectors = np.linalg.eigh(parameters.gram)
+    kept = values > 1e-13 * max(float(values[-1]), 0.0)
+    roots = np.where(kept, np.sqrt(np.where(kept, values, 1.0)), 0.0)
+    teacher = vectors * roots
+    along = (rho @ vectors) * np.where(kept, 1.0 / np.where(kept, roots, 1.0), 0.0)
+    rest, basis = np.linalg.eigh(Q - along @ along.T)
+    return np.hstack([along, basis * np.sqrt(np.maximum(rest, 0.0))]), teacher
+
+
+def _factors(parameters: Parameters, fields: FloatArray, noise: FloatArray | None) -> FloatArray:
+    """Return -eta a_k (u - label noise) g'(z_k), shape (p, members), from all fields, shape (p + p_star, members)."""
+    p = parameters.p
+    error = parameters.output @ parameters.activation.value(fields)
+    if noise is not None:
+        error -= np.sqrt(parameters.noise) * noise
+    rates = -parameters.step * parameters.output[:p]
+    return np.asarray(rates[:, None] * error * parameters.activation.derivative(fields[:p]))
+
+
+def _label_noise(parameters: Parameters, members: int, generator: np.random.Generator) -> FloatArray | None:
+    """Return standard normal numbers, or None where there is no label noise."""
+    return generator.standard_normal(size=members) if parameters.noise > 0.0 else None
+
+
+def simulate_exact(
+    parameters: Parameters, sigma: FloatArray, n_inputs: int, alphas: FloatArray, members: int, rng: RNGLike
+) -> Simulation:
+    """Return runs that have exactly the law of SGD in N dimensions; see `TeacherStudent.simulate`.
+
+    Weights are kept in an orthonormal basis of the span of teacher and students: a sample is standard normal there, and
+    its part outside enters only by its length, the root of a chi-square variable.  Each step adds that direction to
+    the basis; every 16 steps a QR factorisation brings the basis back to p_star + p directions.
+
+    Returns
+    -------
+    Simulation
+        The runs.
+
+    Raises
+    ------
+    InputError
+        If N < p + p_star.
+    """
+    generator = check_rng(rng)
+    p, p_star = parameters.p, parameters.p_star
+    rho, Q = sigma[:p, p:], sigma[:p, :p]
+    base = p + p_star
+    if n_inputs < base:
+        raise InputError(f"N must be at least p + p_star = {base}, got {n_inputs}")
+    fresh = min(_FRESH, n_inputs - base)
+    start, teacher = _coordinates(parameters, rho, Q)
+    # Runs on the last axis: all operations go along contiguous memory.
+    state = np.zeros((p, base + fresh, members))
+    state[:, :base] = start[..., None]
+    recorder = _Recorder(parameters, Q, n_inputs, alphas, members)
+    used, done = base, 0
+    sizes = np.diagonal(Q)[:, None] if parameters.constraint is not None else None
+    with np.errstate(over="ignore", invalid="ignore"):
+        for index, stop in enumerate(recorder.steps.tolist()):
+            for _ in range(stop - done):
+                if used == base + fresh and fresh:
+                    _shorten(state, p_star, recorder)
+                    used = base
+                _exact_step(parameters, state, teacher, used, n_inputs, generator)
+                used = min(used + 1, base + fresh)
+                if sizes is not None:
+                    state *= np.sqrt(sizes / np.sum(state**2, axis=1))[:, None]
+            done = stop
+            recorder.add(
+                index,
+                np.einsum("kdr,ld->rkl", state[:, :p_star], teacher),
+                np.einsum("kdr,jdr->rkj", state[:, :used], state[:, :used]),
+            )
+    return recorder.result()
+
+
+def _exact_step(
+    parameters: Parameters,
+    state: FloatArray,
+    teacher: FloatArray,
+    used: int,
+    n_inputs: int,
+    generator: np.random.Generator,
+) -> None:
+    """Do one step of SGD in place: coordinates beyond ``used`` are zero."""
+    members, p_star = state.shape[2], teacher.shape[0]
+    sample = generator.standard_normal((used, members))
+    active = state[:, :used]
+    fields = np.concatenate([np.einsum("kdr,dr->kr", active, sample), teacher @ sample[:p_star]])
+    factors = _factors(parameters, fields, _label_noise(parameters, members, generator)) / n_inputs
+    active += factors[:, None] * sample
+    if used < state.shape[1]:
+        state[:, used] = factors * np.sqrt(generator.chisquare(n_inputs - used, members))
+
+
+def _shorten(state: FloatArray, p_star: int, recorder: _Recorder) -> None:
+    """Rotate the directions outside the teacher's span so that p of them suffice; runs that diverged become zero."""
+    p = state.shape[0]
+    recorder.watch(np.sum(state**2, axis=(0, 1)))
+    state[:, :, ~recorder.alive] = 0.0
+    rows = np.ascontiguousarray(np.moveaxis(state[:, p_star:], -1, 0).swapaxes(1, 2))
+    upper: FloatArray = np.linalg.qr(rows, mode="r")  # type: ignore[assignment]
+    state[:, p_star:] = 0.0
+    state[:, p_star : p_star + p] = np.moveaxis(upper, 0, -1).swapaxes(0, 1)
+
+
+def simulate_weights(
+    parameters: Parameters, sigma: FloatArray, n_inputs: int, alphas: FloatArray, members: int, rng: RNGLike
+) -> Simulation:
+    """Return runs of SGD on all p N weights; see `TeacherStudent.simulate`.
+
+    Returns
+    -------
+    Simulation
+        The runs.
+
+    Raises
+    ------
+    InputError
+        If N < p + p_star.
+    BudgetExceededError
+        If the weights of all runs would take more than 4 GB.
+    """
+    generator = check_rng(rng)
+    p, p_star = parameters.p, parameters.p_star
+    rho, Q = sigma[:p, p:], sigma[:p, :p]
+    if n_inputs < p + p_star:
+        raise InputError(f"N must be at least p + p_star = {p + p_star}, got {n_inputs}")
+    if 8.0 * members * (2 * p + 1) * n_inputs > _MAX_BYTES:
+        raise BudgetExceededError("the weights of all replicas would take more than 4 GB; take method='exact'")
+    start, teacher = _coordinates(parameters, rho, Q)
+    # By rotational invariance any weights with these order parameters will do.
+    weights = np.zeros((members, p, n_inputs))
+    weights[:, :, : p + p_star] = start
+    recorder = _Recorder(parameters, Q, n_inputs, alphas, members)
+    done = 0
+    sizes = np.diagonal(Q) if parameters.constraint is not None else None
+    with np.errstate(over="ignore", invalid="ignore"):
+        for index, stop in enumerate(recorder.steps.tolist()):
+            for _ in range(stop - done):
+                sample = generator.standard_normal((members, n_inputs))
+                fields = np.concatenate([(weights @ sample[..., None])[..., 0].T, teacher @ sample[:, :p_star].T])
+                factors = _factors(parameters, fields, _label_noise(parameters, members, generator)).T / n_inputs
+                weights += factors[..., None] * sample[:, None]
+                if sizes is not None:
+                    weights *= np.sqrt(sizes / np.sum(weights**2, axis=2))[..., None]
+            done = stop
+            recorder.add(index, weights[..., :p_star] @ teacher.T, weights @ np.swapaxes(weights, 1, 2))
+    return recorder.result()
+
+
+def run_simulation(
+    parameters: Parameters,
+    sigma: FloatArray,
+    n_inputs: Any,
+    alphas: FloatArray,
+    *,
+    n_replicas: Any,
+    method: str,
+    rng: RNGLike,
+) -> Simulation:
+    """Check the sizes and run one of the simulators.
+
+    Returns
+    -------
+    Simulation
+        The runs.
+    """
+    n_inputs = check_int(n_inputs, "N", low=1, high=10**15)
+    members = check_int(n_replicas, "n_replicas", low=1, high=10_000_000)
+    simulator = simulate_exact if method == "exact" else simulate_weights
+    return simulator(parameters, sigma, n_inputs, alphas, members, rng)
