@@ -84,7 +84,7 @@ class DerandomizationCertificate:
 
 
 def derandomize_map(
-    coords: FloatArray, k: int, rng: np.random.Generator, *, max_evals: int = 300, deadline: float = math.inf
+    coords: FloatArray, k: int, rng: np.random.Generator, *, max_evals: int = 100, deadline: float = math.inf
 ) -> tuple[FloatArray, DerandomizationCertificate]:
     """Return a fixed map whose largest distortion is below the bound for random Gaussian maps, and the record of why.
 
@@ -102,7 +102,7 @@ def derandomize_map(
         Dimensions.
     rng : Generator
         Perturbations.
-    max_evals : int, default 300
+    max_evals : int, default 100
         Evaluations for each level.
     deadline : float
         Value of time.monotonic() at which the path ends where it is.

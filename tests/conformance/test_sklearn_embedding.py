@@ -11,7 +11,9 @@ import pytest
 _ROOT = Path(__file__).parents[2]
 
 
-@pytest.mark.parametrize("name", ["auto", "minimax", pytest.param("validation", marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "name", ["auto", *(pytest.param(name, marks=pytest.mark.slow) for name in ("minimax", "validation"))]
+)
 def test_all_checks_pass(name):
     run = subprocess.run(
         [sys.executable, _ROOT / "tests" / "conformance" / "sklearn_embedding_checks.py", name],
