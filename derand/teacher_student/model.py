@@ -307,13 +307,13 @@ class TeacherStudent(QuadraticPredictions):
         method: str = "exact",
         rng: RNGLike = None,
     ) -> Simulation:
-        """Return order parameters of independent runs of one-pass SGD in N dimensions, all from the same start.
+        """Return order parameters of independent runs of one-pass SGD in N dimensions.
 
         Parameters
         ----------
-        rho0 : array_like of shape (p, p_star)
-            Initial overlaps.
-        Q0 : array_like of shape (p, p)
+        rho0 : array_like of shape (p, p_star) or (n_replicas, p, p_star)
+            Initial overlaps, for all runs or one by one.
+        Q0 : array_like of shape (p, p) or (n_replicas, p, p)
             Initial overlaps of the students.
         N : int
             Input dimension, at least p + p_star.
@@ -345,9 +345,12 @@ class TeacherStudent(QuadraticPredictions):
         A step of one run costs O(p (p + p_star)) operations with "exact" and O(p N) with "weights".
         """
         check_option(method, "method", ("exact", "weights"))
-        sigma = joint_covariance(self.parameters, rho0, Q0)
-        if sigma.ndim != 2:
-            raise InputError("rho0 and Q0 must be single matrices")
         return run_simulation(
-            self.parameters, sigma, N, check_times(alphas), n_replicas=n_replicas, method=method, rng=rng
+            self.parameters,
+            joint_covariance(self.parameters, rho0, Q0),
+            N,
+            check_times(alphas),
+            n_replicas=n_replicas,
+            method=method,
+            rng=rng,
         )

@@ -56,14 +56,14 @@ class Simulation:
 class _Recorder:
     """Collects order parameters at the requested steps and watches the norms."""
 
-    def __init__(self, parameters: Parameters, Q0: FloatArray, n_inputs: int, alphas: FloatArray, members: int) -> None:
+    def __init__(self, parameters: Parameters, Q0: FloatArray, n_inputs: int, alphas: FloatArray) -> None:
         self.parameters = parameters
         self.steps = np.rint(alphas * n_inputs).astype(np.int64)
         self.alphas = self.steps / n_inputs
-        p, p_star = parameters.p, parameters.p_star
+        p, p_star, members = parameters.p, parameters.p_star, Q0.shape[0]
         self.rho = np.full((members, alphas.size, p, p_star), np.nan)
         self.Q = np.full((members, alphas.size, p, p), np.nan)
-        self.limit = _DIVERGED * (1.0 + float(np.trace(Q0)) + p * float(np.trace(parameters.gram)))
+        self.limit = _DIVERGED * (1.0 + np.trace(Q0, axis1=-2, axis2=-1) + p * float(np.trace(parameters.gram)))
         self.alive = np.ones(members, dtype=bool)
 
     def add(self, index: int, rho: FloatArray, Q: FloatArray) -> None:
@@ -88,14 +88,15 @@ class _Recorder:
 
 
 def _coordinates(parameters: Parameters, rho: FloatArray, Q: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return students (p, p_star + p) and teachers (p_star, p_star) in an orthonormal basis, norms divided by N."""
+    """Return students (..., p, p_star + p) and teachers (p_star, p_star) in one orthonormal basis, over sqrt(N)."""
     values, vectors = np.linalg.eigh(parameters.gram)
     kept = values > 1e-13 * max(float(values[-1]), 0.0)
     roots = np.where(kept, np.sqrt(np.where(kept, values, 1.0)), 0.0)
     teacher = vectors * roots
     along = (rho @ vectors) * np.where(kept, 1.0 / np.where(kept, roots, 1.0), 0.0)
-    rest, basis = np.linalg.eigh(Q - along @ along.T)
-    return np.hstack([along, basis * np.sqrt(np.maximum(rest, 0.0))]), teacher
+    rest, basis = np.linalg.eigh(Q - along @ np.swapaxes(along, -1, -2))
+    own = basis * np.sqrt(np.maximum(rest, 0.0))[..., None, :]
+    return np.concatenate([along, own], axis=-1), teacher
 
 
 def _factors(parameters: Parameters, fields: FloatArray, noise: FloatArray | None) -> FloatArray:
@@ -114,7 +115,7 @@ def _label_noise(parameters: Parameters, members: int, generator: np.random.Gene
 
 
 def simulate_exact(
-    parameters: Parameters, sigma: FloatArray, n_inputs: int, alphas: FloatArray, members: int, rng: RNGLike
+    parameters: Parameters, sigma: FloatArray, n_inputs: int, alphas: FloatArray, rng: RNGLike
 ) -> Simulation:
     """Return runs that have exactly the law of SGD in N dimensions; see `TeacherStudent.simulate`.
 
@@ -133,8 +134,8 @@ def simulate_exact(
         If N < p + p_star.
     """
     generator = check_rng(rng)
-    p, p_star = parameters.p, parameters.p_star
-    rho, Q = sigma[:p, p:], sigma[:p, :p]
+    p, p_star, members = parameters.p, parameters.p_star, sigma.shape[0]
+    rho, Q = sigma[:, :p, p:], sigma[:, :p, :p]
     base = p + p_star
     if n_inputs < base:
         raise InputError(f"N must be at least p + p_star = {base}, got {n_inputs}")
@@ -142,10 +143,10 @@ def simulate_exact(
     start, teacher = _coordinates(parameters, rho, Q)
     # Runs on the last axis: all operations go along contiguous memory.
     state = np.zeros((p, base + fresh, members))
-    state[:, :base] = start[..., None]
-    recorder = _Recorder(parameters, Q, n_inputs, alphas, members)
+    state[:, :base] = np.moveaxis(start, 0, -1)
+    recorder = _Recorder(parameters, Q, n_inputs, alphas)
     used, done = base, 0
-    sizes = np.diagonal(Q)[:, None] if parameters.constraint is not None else None
+    sizes = np.diagonal(Q, axis1=1, axis2=2).T if parameters.constraint is not None else None
     with np.errstate(over="ignore", invalid="ignore"):
         for index, stop in enumerate(recorder.steps.tolist()):
             for _ in range(stop - done):
@@ -196,7 +197,7 @@ def _shorten(state: FloatArray, p_star: int, recorder: _Recorder) -> None:
 
 
 def simulate_weights(
-    parameters: Parameters, sigma: FloatArray, n_inputs: int, alphas: FloatArray, members: int, rng: RNGLike
+    parameters: Parameters, sigma: FloatArray, n_inputs: int, alphas: FloatArray, rng: RNGLike
 ) -> Simulation:
     """Return runs of SGD on all p N weights; see `TeacherStudent.simulate`.
 
@@ -213,8 +214,8 @@ def simulate_weights(
         If the weights of all runs would take more than 4 GB.
     """
     generator = check_rng(rng)
-    p, p_star = parameters.p, parameters.p_star
-    rho, Q = sigma[:p, p:], sigma[:p, :p]
+    p, p_star, members = parameters.p, parameters.p_star, sigma.shape[0]
+    rho, Q = sigma[:, :p, p:], sigma[:, :p, :p]
     if n_inputs < p + p_star:
         raise InputError(f"N must be at least p + p_star = {p + p_star}, got {n_inputs}")
     if 8.0 * members * (2 * p + 1) * n_inputs > _MAX_BYTES:
@@ -223,9 +224,9 @@ def simulate_weights(
     # By rotational invariance any weights with these order parameters will do.
     weights = np.zeros((members, p, n_inputs))
     weights[:, :, : p + p_star] = start
-    recorder = _Recorder(parameters, Q, n_inputs, alphas, members)
+    recorder = _Recorder(parameters, Q, n_inputs, alphas)
     done = 0
-    sizes = np.diagonal(Q) if parameters.constraint is not None else None
+    sizes = np.diagonal(Q, axis1=1, axis2=2) if parameters.constraint is not None else None
     with np.errstate(over="ignore", invalid="ignore"):
         for index, stop in enumerate(recorder.steps.tolist()):
             for _ in range(stop - done):
@@ -256,8 +257,16 @@ def run_simulation(
     -------
     Simulation
         The runs.
+
+    Raises
+    ------
+    InputError
+        If the starts aren't as many as the replicas, or a number is out of range.
     """
     n_inputs = check_int(n_inputs, "N", low=1, high=10**15)
     members = check_int(n_replicas, "n_replicas", low=1, high=10_000_000)
     simulator = simulate_exact if method == "exact" else simulate_weights
-    return simulator(parameters, sigma, n_inputs, alphas, members, rng)
+    if sigma.ndim > 3 or (sigma.ndim == 3 and sigma.shape[0] != members):
+        raise InputError(f"rho0 and Q0 must be single matrices or one for each of the {members} replicas")
+    starts = np.broadcast_to(sigma, (members, *sigma.shape[-2:]))
+    return simulator(parameters, starts, n_inputs, alphas, rng)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from derand.exceptions import BudgetExceededError, InputError
-from derand.teacher_student import FlowStatus, TeacherStudent
+from derand.teacher_student import FlowStatus, TeacherStudent, conserved_frame
 from derand.teacher_student.simulation import run_simulation, simulate_exact, simulate_weights
 from tests.teacher_student.reference import orthogonal_start, random_start
 
@@ -112,18 +112,60 @@ def test_zero_loss_is_absorbing():
 def test_bad_arguments():
     rho, Q = orthogonal_start(2, 1, 0.1)
     model = TeacherStudent(2, 1)
-    sigma = np.block([[Q, rho], [rho.T, np.eye(1)]])
+    sigma = np.block([[Q, rho], [rho.T, np.eye(1)]])[None]
     for simulator in (simulate_exact, simulate_weights):
         with pytest.raises(InputError, match="N must be at least"):
-            simulator(model.parameters, sigma, 2, np.ones(1), 1, 0)
+            simulator(model.parameters, sigma, 2, np.ones(1), 0)
     with pytest.raises(InputError, match="n_replicas"):
         run_simulation(model.parameters, sigma, 10, np.ones(1), n_replicas=0, method="exact", rng=0)
     with pytest.raises(InputError, match="method"):
         model.simulate(rho, Q, 10, [1.0], method="fast")
     with pytest.raises(InputError, match="single matrices"):
-        model.simulate(rho[None], Q[None], 10, [1.0])
+        model.simulate(np.stack([rho, rho]), np.stack([Q, Q]), 10, [1.0])
     with pytest.raises(BudgetExceededError, match="4 GB"):
         model.simulate(rho, Q, 10**9, [1e-9], method="weights")
+
+
+def test_starts_of_their_own():
+    starts = [random_start(2, 1, seed, n_inputs=4) for seed in range(3)]
+    rho, Q = np.stack([s[0] for s in starts]), np.stack([s[1] for s in starts])
+    T = np.array([[4.0]])
+    for method in ("exact", "weights"):
+        run = TeacherStudent(2, 1, T=T, lr=0.01).simulate(rho, Q, 20, [0.0, 0.5], n_replicas=3, method=method, rng=0)
+        assert np.allclose(run.rho[:, 0], rho, rtol=0, atol=1e-14)
+        assert np.allclose(run.Q[:, 0], Q, rtol=0, atol=1e-14)
+
+
+def cold_runs(p, p_star, lr, n_inputs, replicas, horizon, seed):
+    """Return starts, times and runs of SGD from random weights in many dimensions."""
+    weights = np.random.default_rng(seed).standard_normal((replicas, p, n_inputs))
+    rho, Q = weights[..., :p_star] / np.sqrt(n_inputs), weights @ np.swapaxes(weights, 1, 2) / n_inputs
+    model = TeacherStudent(p, p_star, lr=lr)
+    alphas = np.linspace(0.0, horizon, 301)
+    return model, rho, model.simulate(rho, Q, n_inputs, alphas, n_replicas=replicas, rng=seed)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("p", "p_star", "lr", "horizon"), [(4, 1, 0.08, 40.0), (4, 2, 0.15, 60.0), (8, 2, 0.15, 60.0)])
+def test_escape_time_law(p, p_star, lr, horizon):
+    """Mean half time of SGD, N = 2000, within two joint standard errors of the law plus 2 per cent for finite N."""
+    model, _, run = cold_runs(p, p_star, lr, 2000, 100, horizon, 3)
+    below = run.loss < 0.5 * model.plateau().loss
+    assert np.all(below[:, -1])
+    times = run.alphas[np.argmax(below, axis=1)] - 0.5 * run.alphas[1]
+    law = model.escape_time(2000, n_starts=400, fluctuations=True, rng=0)
+    error = np.hypot(times.std() / np.sqrt(times.size), law.standard_error)
+    assert abs(times.mean() - law.time) < 2.0 * error + 0.02 * law.time
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("lr", "horizon"), [(0.2, 60.0), (0.1, 110.0)])
+def test_overlap_law(lr, horizon):
+    """Mean overlap of the frames of SGD, N = 2000, within two joint standard errors."""
+    model, rho, run = cold_runs(4, 2, lr, 2000, 100, horizon, 5)
+    overlaps = np.sum(conserved_frame(rho) * conserved_frame(run.rho[:, -1]), axis=(1, 2)) / 2
+    law = model.overlap_law(rng=0)
+    assert abs(overlaps.mean() - law.mean) < 2.0 * np.hypot(overlaps.std() / 10.0, law.standard_error)
 
 
 @pytest.mark.benchmark
