@@ -7,6 +7,7 @@ import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
+from typing import Any
 
 from derand import __version__
 from derand.commands import COMMANDS
@@ -44,7 +45,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = list(sys.argv[1:] if argv is None else argv)
     try:
         args = _parser(arguments).parse_args(arguments)
-        return int(import_module(f"derand.commands.{args.command}").run(args))
+        return int(_command(args.command).run(args))
     except SystemExit as stop:  # how argparse ends: --help, --version, usage
         return stop.code if isinstance(stop.code, int) else ExitCode.SOLVED
     except KeyboardInterrupt:
@@ -75,8 +76,13 @@ def _parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
     for name, summary in COMMANDS.items():
         subparser = subparsers.add_parser(name, help=summary, description=f"{summary[0].upper()}{summary[1:]}.")
         if name in arguments:
-            import_module(f"derand.commands.{name}").configure(subparser)
+            _command(name).configure(subparser)
     return parser
+
+
+def _command(name: str) -> Any:
+    """Return the module of a subcommand; its name has underscores where the command has hyphens."""
+    return import_module(f"derand.commands.{name.replace('-', '_')}")
 
 
 def _fail(message: str, code: ExitCode) -> ExitCode:

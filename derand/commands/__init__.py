@@ -1,7 +1,8 @@
 """The subcommands of the command ``derand``, one module each.
 
-A module of this package that is listed in `COMMANDS` has two functions: ``configure(parser)`` adds the options of the
-subcommand to an argparse parser, and ``run(args)`` does the work and returns the exit code.
+A module of this package that is listed in `COMMANDS`, with hyphens for the underscores of its name, has two functions:
+``configure(parser)`` adds the options of the subcommand to an argparse parser, and ``run(args)`` does the work and
+returns the exit code.
 """
 
 from __future__ import annotations
@@ -16,5 +17,6 @@ COMMANDS: Mapping[str, str] = MappingProxyType(
         "maxcut": "cut a graph, and prove how close to the best cut that is",
         "verify": "check the proof that derand maxcut has written",
         "sosp": "find a second-order stationary point and print the proof",
+        "teacher-student": "predict how a student network learns a teacher",
     }
 )

@@ -1,0 +1,43 @@
+import argparse
+import json
+
+import pytest
+
+from derand.cli import main
+from derand.commands.teacher_student import configure, run
+from derand.exceptions import InputError
+
+
+def _run(*options):
+    parser = argparse.ArgumentParser()
+    configure(parser)
+    return run(parser.parse_args(list(options)))
+
+
+def test_predictions_are_printed(capsys):
+    assert main(["teacher-student", "--p", "4", "--p-star", "2", "--inputs", "1000000000"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert document["critical_lr"] == {"plateau": pytest.approx(0.3), "escape": None, "stable": pytest.approx(0.25)}
+    assert document["gradient_flow_plateau"]["loss"] == pytest.approx(2 / 3, rel=1e-12)
+    assert document["solution_manifold_dimension"] == 5
+    assert document["plateau_hessian"]["negative_zero_positive"] == [8, 3999999982, 10]
+    assert document["escape_time"]["time"] > 0
+    assert document["unavailable"] == {}
+
+
+def test_what_doesnt_exist_has_a_reason(tmp_path):
+    path = tmp_path / "out.json"
+    assert _run("--p", "1", "--p-star", "2", "--teacher", "1.5", "0.5", "--lr", "9", "-o", str(path)) == 0
+    document = json.loads(path.read_text(encoding="utf-8"))
+    assert document["plateau"] is None
+    assert "divergence threshold" in document["unavailable"]["plateau"]
+    assert document["best_loss"] > 0
+    assert "rank" in document["unavailable"]["solution_manifold_dimension"]
+
+
+def test_bad_settings():
+    with pytest.raises(InputError, match="--teacher must give 2"):
+        _run("--p", "1", "--p-star", "2", "--teacher", "1.0")
+    with pytest.raises(InputError, match="noise"):
+        _run("--p", "1", "--p-star", "1", "--noise", "-1")
+    assert main(["teacher-student", "--p", "0", "--p-star", "1"]) == 1
