@@ -77,3 +77,26 @@ def test_finite_size_is_refused_where_unknown():
         TeacherStudent(2, 1, constraint="norm").rhs(rho, Q, finite_N=10)
     with pytest.raises(InputError, match="second_order"):
         TeacherStudent(2, 1).rhs(rho, Q, finite_N=10, second_order=False)
+
+
+@pytest.mark.parametrize("second_order", [True, False])
+def test_rotations_of_the_students_and_of_the_teacher(second_order):
+    """With equal second layers the square sees W'W alone: rotating students or teachers rotates the velocities."""
+    rho, Q, T = random_start(3, 2)
+    rng = np.random.default_rng(1)
+    left, right = (np.linalg.qr(rng.standard_normal((n, n)))[0] for n in (3, 2))
+    d_rho, d_q = TeacherStudent(3, 2, T=T, noise=0.1).rhs(rho, Q, second_order=second_order)
+    turned = TeacherStudent(3, 2, T=right.T @ T @ right, noise=0.1)
+    found = turned.rhs(left @ rho @ right, left @ Q @ left.T, second_order=second_order)
+    assert np.allclose(found[0], left @ d_rho @ right, rtol=0, atol=1e-14)
+    assert np.allclose(found[1], left @ d_q @ left.T, rtol=0, atol=1e-14)
+
+
+def test_permutations_for_the_error_function():
+    rho, Q, T = random_start(3, 2)
+    order = np.array([2, 0, 1])
+    layer = np.array([1.0, -2.0, 0.5])
+    d_rho, d_q = TeacherStudent(3, 2, "erf", T=T, second_layer=layer).rhs(rho, Q)
+    found = TeacherStudent(3, 2, "erf", T=T, second_layer=layer[order]).rhs(rho[order], Q[np.ix_(order, order)])
+    assert np.allclose(found[0], d_rho[order], rtol=0, atol=1e-15)
+    assert np.allclose(found[1], d_q[np.ix_(order, order)], rtol=0, atol=1e-15)
