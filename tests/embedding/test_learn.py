@@ -18,7 +18,7 @@ def _pca(X, k):
     return (ratios.max() - ratios.min()) / (ratios.max() + ratios.min())
 
 
-@pytest.mark.parametrize("method", ["minimax", "derand"])
+@pytest.mark.parametrize("method", ["minimax", pytest.param("derand", marks=pytest.mark.slow)])
 def test_better_than_pca_and_random(method):
     n = 30 if method == "minimax" else 10  # the path costs some ten thousand evaluations
     X = gaussian(n, 20) * np.linspace(1.0, 2.0, 20)

@@ -64,9 +64,10 @@ def test_same_seed_same_bits():
 def test_subsample_start(monkeypatch):
     monkeypatch.setattr(minimax, "_SUBSAMPLE", 40)
     X = gaussian(150, 10)
-    result = _fit(X, 4, active_size=300)
+    result = _fit(X, 4, active_size=1000)
     assert result.distortion == pytest.approx(brute_distortion(X, result.M), rel=1e-12)
     monkeypatch.undo()
+    # Local minima differ: those of other seeds and sizes of the active set lie within 2 % of each other here.
     assert result.distortion <= 1.05 * _fit(X, 4).distortion
 
 

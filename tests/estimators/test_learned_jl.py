@@ -112,8 +112,8 @@ def test_same_bits_for_threads_and_jobs():
 
 
 def test_path_from_the_random_map():
-    X = gaussian(9, 6)
-    learned = LearnedJL(3, method="derand").fit(X)
+    X = gaussian(6, 5)
+    learned = LearnedJL(2, method="derand").fit(X)
     assert learned.certificate_.never_rose
     assert learned.distortion_ <= learned.certificate_.start_bound
 
