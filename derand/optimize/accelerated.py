@@ -98,6 +98,17 @@ class AcceleratedParameters:
             decrease_threshold=math.sqrt(eps**3 / rho) * chi**-5 * c**-7,
         )
 
+    def rescaled(self, factor: float) -> AcceleratedParameters:
+        """Return the parameters of a gradient Lipschitz constant that is larger by this factor, with the same chi."""
+        root = math.sqrt(factor)
+        return replace(
+            self,
+            step=self.step / factor,
+            theta=self.theta / root,
+            radius=self.radius / factor,
+            n_wait=math.ceil(self.n_wait * root),
+        )
+
 
 @dataclass(frozen=True)
 class AcceleratedState:
@@ -119,6 +130,8 @@ class AcceleratedState:
         Returned points that a certificate refuted, since the last progress.
     is_done : bool
         Whether the termination rule applied.
+    lip_factor : float
+        How many times the given Lipschitz constant of the gradient is in use: more than 1 once steps have refuted it.
     """
 
     point: Point
@@ -128,6 +141,7 @@ class AcceleratedState:
     n_steps: int = 0
     n_failures: int = 0
     is_done: bool = False
+    lip_factor: float = 1.0
 
 
 class Accelerated(Method[AcceleratedState]):
@@ -151,8 +165,8 @@ class Accelerated(Method[AcceleratedState]):
     threshold of the paper's proof within T steps of its perturbation.  When the certificate refutes such a point, it is
     perturbed again, at rest; after two refutations without progress in between the certificate's direction is followed.
 
-    Where the Hamiltonian rises all the same, a constant is too small: that step becomes a gradient step from rest,
-    halved until the value falls, which leaves the theorem but not the problem.
+    Where the Hamiltonian rises all the same and the gradient turns back, l is too small: that step becomes a gradient
+    step from rest, and l is doubled from there on.
 
     Each step costs two evaluations, at x and at y.  Where the thresholds fall below the rounding of the function, the
     rounding takes their place.
@@ -200,14 +214,14 @@ class Accelerated(Method[AcceleratedState]):
         """Return the state after a new perturbation, or, after repeated failures, beyond the saddle."""
         rest = np.zeros_like(state.point.x)
         if state.n_failures < MAX_FAILURES:
-            again = AcceleratedState(state.point, rest, n_failures=state.n_failures + 1)
+            again = replace(state, velocity=rest, n_failures=state.n_failures + 1)
             return self._perturb(oracle, again, rng)
         target = follow_negative_curvature(oracle, state.point, found, self.parameters.length)
-        return None if target is None else AcceleratedState(target, rest)
+        return None if target is None else AcceleratedState(target, rest, lip_factor=state.lip_factor)
 
     def energy(self, state: AcceleratedState) -> float:
         """Return the Hamiltonian, value plus squared velocity over twice the step."""
-        return state.point.fun + dot(state.velocity, state.velocity) / (2.0 * self.parameters.step)
+        return state.point.fun + dot(state.velocity, state.velocity) / (2.0 * self._parameters(state).step)
 
     def _is_perturbation_due(self, state: AcceleratedState) -> bool:
         """Return whether the gradient is small and no perturbation is being tried."""
@@ -215,33 +229,39 @@ class Accelerated(Method[AcceleratedState]):
 
     def _perturb(self, oracle: Oracle, state: AcceleratedState, rng: np.random.Generator) -> AcceleratedState:
         """Return the state with noise added to the position."""
-        noise = uniform_in_ball(state.point.x.size, self.parameters.radius, rng)
+        noise = uniform_in_ball(state.point.x.size, self._parameters(state).radius, rng)
         moved = evaluate_finite(oracle, state.point.x + noise)
-        return AcceleratedState(moved, state.velocity, state.point, self.energy(state), n_failures=state.n_failures)
+        energy = self.energy(state)
+        return replace(state, point=moved, anchor=state.point, anchor_energy=energy, n_steps=0, is_done=False)
 
     def _move(self, oracle: Oracle, state: AcceleratedState) -> AcceleratedState:
         """Return the state after one step, a plain gradient step where the Hamiltonian would rise against Lemma 4."""
         moved = self._accelerate(oracle, state)
         if moved is not None:
             return moved
-        point = gradient_step(oracle, state.point, self.parameters.step)
-        return replace(state, point=point, velocity=np.zeros_like(point.x), n_steps=state.n_steps + 1)
+        point = gradient_step(oracle, state.point, self._parameters(state).step)
+        rest, factor = np.zeros_like(point.x), 2.0 * state.lip_factor
+        return replace(state, point=point, velocity=rest, n_steps=state.n_steps + 1, lip_factor=factor)
+
+    def _parameters(self, state: AcceleratedState) -> AcceleratedParameters:
+        """Return the parameters for the Lipschitz constant that is in use."""
+        return self.parameters if state.lip_factor == 1.0 else self.parameters.rescaled(state.lip_factor)
 
     def _accelerate(self, oracle: Oracle, state: AcceleratedState) -> AcceleratedState | None:
         """Return the state after a step of either kind, or None where it overshoots."""
-        x, n_steps = state.point, state.n_steps + 1
-        offset = (1.0 - self.parameters.theta) * state.velocity
+        x, n_steps, parameters = state.point, state.n_steps + 1, self._parameters(state)
+        offset = (1.0 - parameters.theta) * state.velocity
         ahead = oracle.evaluate(x.x + offset) if np.any(offset) else x
         if not math.isfinite(ahead.fun):
             return None
         # At rest x = y and both sides of the paper's test are equal; for short offsets rounding decides it.  Either
         # way it says nothing about curvature, and the accelerated step is the one to take.
-        tangent = ahead.fun - dot(ahead.jac, offset) - 0.5 * self.parameters.gamma * dot(offset, offset)
+        tangent = ahead.fun - dot(ahead.jac, offset) - 0.5 * parameters.gamma * dot(offset, offset)
         if x.fun < tangent - rounding_noise(ahead.fun):
             return replace(
                 state, point=self._exploit(oracle, state), velocity=np.zeros_like(state.velocity), n_steps=n_steps
             )
-        point = oracle.evaluate(ahead.x - self.parameters.step * ahead.jac)
+        point = oracle.evaluate(ahead.x - parameters.step * ahead.jac)
         moved = replace(state, point=point, velocity=point.x - x.x, n_steps=n_steps)
         return moved if is_lower(oracle, ahead, point, (self.energy(state), self.energy(moved))) else None
 
@@ -257,7 +277,7 @@ class Accelerated(Method[AcceleratedState]):
 
     def _judge(self, state: AcceleratedState) -> AcceleratedState:
         """Return the state with the verdict on its perturbation, once `n_wait` steps have passed."""
-        if state.anchor is None or state.n_steps < self.parameters.n_wait:
+        if state.anchor is None or state.n_steps < self._parameters(state).n_wait:
             return state
         needed = max(self.parameters.decrease_threshold, rounding_noise(state.anchor_energy))
         if self.energy(state) - state.anchor_energy <= -needed:

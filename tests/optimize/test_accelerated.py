@@ -41,6 +41,16 @@ def test_parameters_by_hand():
     assert found.decrease_threshold == pytest.approx(0.0005 / 1e5 / 128.0, rel=1e-12)
 
 
+def test_rescaled_parameters_are_those_of_the_larger_constant():
+    # With delta chosen so that l / delta stays, chi is the same and so is everything else.
+    base = AcceleratedParameters.from_constants(TheoremConstants(3, 0.01, 4.0, 4.0, 5.0, 1e-3))
+    larger = AcceleratedParameters.from_constants(TheoremConstants(3, 0.01, 16.0, 4.0, 5.0, 4e-3))
+    found = base.rescaled(4.0)
+    for name in ("step", "theta", "gamma", "length", "radius", "decrease_threshold"):
+        assert getattr(found, name) == pytest.approx(getattr(larger, name), rel=1e-12)
+    assert abs(found.n_wait - larger.n_wait) <= 2  # the ceiling is taken before or after the doubling of T
+
+
 def test_logarithm_is_at_least_one():
     found = AcceleratedParameters.from_constants(TheoremConstants(1, 1.0, 1.0, 1.0, 1.0, 0.9))
     assert found.n_wait == 1
