@@ -16,7 +16,7 @@ from derand._utils.validation import FloatArray
 from derand.embedding.log_sum_exp import SmoothMaximum
 from derand.embedding.unit_differences import UnitDifferences
 from derand.exceptions import InputError
-from derand.optimize import minimize_sosp
+from derand.optimize import SOSPStatus, minimize_sosp
 
 __all__ = ["DerandomizationCertificate", "DerandomizationLevel", "derandomize_map"]
 
@@ -121,7 +121,7 @@ def derandomize_map(
 
     Notes
     -----
-    Some forty levels; memory O(n^2 k).
+    Some thirty levels; memory O(n^2 k).  Ctrl-C ends the path at the last accepted level.
 
     References
     ----------
@@ -158,7 +158,10 @@ class _Path:
         """Shrink sigma to 0, as far as the bound doesn't rise."""
         shrink, sigma = _SHRINK, self.levels[0].sigma * _SHRINK
         while time.monotonic() < deadline:
-            accepted = self._step(sigma)
+            try:
+                accepted = self._step(sigma)
+            except KeyboardInterrupt:
+                return
             if accepted and sigma == 0.0:
                 break
             if accepted:
@@ -186,6 +189,8 @@ class _Path:
                 memory=20,
                 rng=self.rng,
             )
+            if outcome.status is SOSPStatus.INTERRUPTED:
+                raise KeyboardInterrupt
             n_evals += int(outcome.nfev)
             M = outcome.x.reshape(self.shape)
             beta, value = self._best_beta(M, sigma)

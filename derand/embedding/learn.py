@@ -130,7 +130,7 @@ def learn_embedding(
     -----
     With k >= rank(X - mean) the principal axes are an isometry, returned at once.  For d > n all work is done in the
     row space.  Time: about 20 scans of all pairs and 1,000 iterations on some 40,000 pairs; memory O(n d) besides.
-    Ctrl-C returns the best map so far.
+    Ctrl-C returns the best map so far; during the path of "derand" it ends the path, and the search goes on from there.
 
     Examples
     --------

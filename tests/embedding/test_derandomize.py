@@ -8,6 +8,7 @@ import pytest
 from derand.embedding import derandomize as module
 from derand.embedding.derandomize import derandomize_map
 from derand.exceptions import InputError
+from derand.optimize import SOSPStatus
 from tests.embedding.data import brute_distortion, gaussian
 
 
@@ -55,7 +56,7 @@ def test_without_perturbation_the_saddle_holds(monkeypatch):
         assert np.linalg.norm(gradient) == 0.0
 
         class Outcome:
-            x, fun, success, nfev = x0, value, False, 1
+            x, fun, success, nfev, status = x0, value, False, 1, SOSPStatus.STALLED
 
         return Outcome
 
@@ -68,6 +69,25 @@ def test_deadline_keeps_the_start():
     M, certificate = derandomize_map(gaussian(10, 4), 2, np.random.default_rng(0), deadline=time.monotonic())
     assert len(certificate.levels) == 1
     assert not M.any()
+
+
+def test_ctrl_c_keeps_the_accepted_levels(monkeypatch):
+    """minimize_sosp turns Ctrl-C into a status; the path must not go on to its next level."""
+    solve, calls = module.minimize_sosp, []
+
+    def interrupted_later(fun, x0, **options):
+        calls.append(x0)
+
+        def stop(_):
+            raise KeyboardInterrupt
+
+        return solve(fun, x0, **options, callback=stop if len(calls) == 8 else None)
+
+    monkeypatch.setattr(module, "minimize_sosp", interrupted_later)
+    _, certificate = derandomize_map(gaussian(7, 4), 2, np.random.default_rng(3), max_evals=8)
+    assert len(calls) == 8
+    assert len(certificate.levels) == 3  # the start and two levels of three runs each
+    assert certificate.sigma > 0.0
 
 
 def test_same_seed_same_bits():
