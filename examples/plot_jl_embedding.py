@@ -2,7 +2,7 @@ r"""
 A map fitted to the data instead of a random one
 ================================================
 
-The Johnson-Lindenstrauss lemma asks for thousands of dimensions to keep the distances between a thousand points within
+The Johnson-Lindenstrauss lemma asks for thousands of dimensions to keep the distances between some hundred points within
 ten per cent, whatever the points.  The digits of scikit-learn have 64 features to begin with.
 :class:`derand.estimators.LearnedJL` looks at the points, minimises the largest distortion
 
@@ -21,7 +21,7 @@ from sklearn.random_projection import GaussianRandomProjection, johnson_lindenst
 from derand.embedding import jl_min_dim
 from derand.estimators import LearnedJL
 
-X = load_digits().data[:400]
+X = load_digits().data[:250]
 k = 16
 print("dimensions for 10 %, by the usual formula:", johnson_lindenstrauss_min_dim(len(X), eps=0.1))
 print("dimensions for 10 %, by the exact chi-square law:", jl_min_dim(len(X), 0.1))
@@ -31,7 +31,7 @@ print("dimensions for 10 %, by the exact chi-square law:", jl_min_dim(len(X), 0.
 # --------------------------------
 # The random and the principal map are given their best scale, so that only their shape counts.
 
-learned = LearnedJL(k, max_iter=600, compute_lower_bound=True).fit(X)
+learned = LearnedJL(k, max_iter=300, compute_lower_bound=True).fit(X)
 before = pdist(X, "sqeuclidean")
 
 
@@ -71,7 +71,7 @@ plt.show()
 # ----------
 # The fitted maximum is no promise for points that took no part in the fit; most of their pairs still fare well.
 
-new = load_digits().data[1000:1300]
+new = load_digits().data[1000:1200]
 print(f"fitted: {learned.distortion_:.3f}, new points: {learned.distortion(new):.3f} at most,")
 print(f"{learned.distortion(new, quantile=0.999):.3f} for all pairs but one in a thousand")
 
