@@ -2,7 +2,7 @@ r"""
 A map fitted to the data instead of a random one
 ================================================
 
-The Johnson-Lindenstrauss lemma asks for thousands of dimensions to keep the distances between some hundred points within
+The Johnson-Lindenstrauss lemma asks for thousands of dimensions to keep the distances among some hundred points within
 ten per cent, whatever the points.  The digits of scikit-learn have 64 features to begin with.
 :class:`derand.estimators.LearnedJL` looks at the points, minimises the largest distortion
 
