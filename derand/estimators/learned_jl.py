@@ -72,7 +72,7 @@ class LearnedJL(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
 
     Attributes
     ----------
-    components_ : ndarray of shape (n_components_, n_features_in_)
+    components_ : ndarray of shape (n_components, n_features)
         The map, in the precision of X.
     n_components_ : int
         Number of dimensions.

@@ -23,7 +23,9 @@ _POOL, _RAW = 8, 16
 _MAX_DEPTH = 12
 _CHAIN_SWEEPS = 500
 _SMALL = 3000
-_FIRST_SWEEPS, _LONGEST_SWEEPS, _REHEAT_SWEEPS = 1000, 4000, 5000
+_FIRST_SWEEPS, _REHEAT_SWEEPS = 1000, 5000
+# Longest population annealing: up to _SMALL vertices, and above, where the budget allows few of them.
+_LONGEST_SWEEPS = (16_000, 4000)
 # A search ends when so many independent rounds have ended at the best value.
 _ENOUGH_HITS = 5
 # Above this the colour classes of a short chain's many replicas leave the cache.
@@ -278,7 +280,7 @@ class _Rounds:
         if self.pool.problem.n > _SMALL and is_main:
             # One long run pays on large graphs; the rest goes into reheating its result.
             sweeps, self.is_long = max(sweeps, possible // 3), True
-        self.sweeps = min(2 * self.sweeps, _LONGEST_SWEEPS)
+        self.sweeps = min(2 * self.sweeps, _LONGEST_SWEEPS[self.pool.problem.n > _SMALL])
         self.left -= sweeps * self.replicas * self.unit
         found = self.run.anneal(self.annealer, sweeps, n_replicas=self.replicas, hot=self.hot)
         mixed, _ = recombine(self.pool.problem, np.ascontiguousarray(found[:, 0]), found[:, 1:])

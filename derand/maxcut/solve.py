@@ -166,9 +166,9 @@ def solve_maxcut(
     effort : {"derandomize", "quick", "default", "thorough"} or their numbers 0 to 3
         0: the derandomized cut with a last one-flip descent, no random bits at all except for "hyperplane".  1: a
         search of at most 2,000 sweeps of 32 replicas, a second or so for 10^4 edges.  2: at most 40,000 sweeps, for
-        best-known cuts on most benchmark graphs.  3: ten times that.  A search ends before when the cut reaches the
-        bound or several independent rounds end at one value.  For large graphs the sweeps are limited by their work
-        instead.
+        best-known cuts on many benchmark graphs.  3: ten times that.  Up to 3,000 vertices three times as many sweeps
+        are allowed; for large graphs they are limited by their work instead.  A search ends before when the cut
+        reaches the bound or several independent rounds end at one value.
     bound : bool, default True
         Whether to compute a proved upper bound.
     time_limit : float, optional
