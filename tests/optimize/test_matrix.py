@@ -19,6 +19,8 @@ DEFAULT = "lbfgs-lanczos"
 OTHERS = tuple(method for method in METHODS if method != DEFAULT)
 #: The methods whose theorems set the step from Lipschitz constants; their steps grow like 1/gtol^2 and 1/gtol^(7/4).
 FIRST_ORDER = ("perturbed_gradient", "accelerated")
+#: The theorem's step is 1/grad_lip = 3e-5 here, and a million gradients aren't enough: the run must not claim success.
+TOO_SLOW = {("perturbed_gradient", "rosenbrock", "random")}
 QUICK = ("hopfield", "six_hump_camel", "tensor_decomposition")
 
 
@@ -105,4 +107,9 @@ def test_other_methods_certify_quick_problems(name, start, method):
 @pytest.mark.parametrize(("name", "start"), _instances([name for name in PROBLEM_NAMES if name not in QUICK]))
 def test_other_methods_certify(name, start, method):
     problem = PROBLEMS[name]
-    _confirm(problem, *_solve(problem, start, method=method))
+    outcome = _solve(problem, start, method=method)
+    if (method, name, start) in TOO_SLOW:
+        assert outcome[0].status is SOSPStatus.BUDGET
+        assert not outcome[0].success
+    else:
+        _confirm(problem, *outcome)
