@@ -74,6 +74,7 @@ def _predictions(model: TeacherStudent, n_inputs: int) -> dict[str, Callable[[],
     """Return the predictions by name, not computed yet."""
 
     def hessian() -> dict[str, Any]:
+        """Return the spectrum at the plateau."""
         q, (p, p_star) = model.plateau(second_order=False).q, (model.parameters.p, model.parameters.p_star)
         spectrum = model.hessian_spectrum(np.zeros((p, p_star)), q * np.eye(p), n_inputs)
         return {

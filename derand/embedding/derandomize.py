@@ -209,6 +209,7 @@ class _Path:
         limit = min(_BETA_MAX, 0.4999 / sigma**2) if sigma > 0.0 else _BETA_MAX
 
         def bound(log_beta: float) -> float:
+            """Return the bound for one inverse temperature."""
             return SmoothMaximum(self.differences, math.exp(log_beta), self.shape, sigma).of_squares(squares)[0]
 
         ends = (math.log(1e-3), math.log(limit))

@@ -382,6 +382,7 @@ def _block_map(n_jobs: int | None) -> BlockMap:
         return map
 
     def run(function: Any, items: Any) -> Any:
+        """Return the results of the items in their order."""
         return Parallel(n_jobs=n_jobs, prefer="threads")(delayed(function)(item) for item in items)
 
     return run

@@ -97,6 +97,7 @@ def find_noise_floor(parameters: Parameters) -> NoiseFloor:
     rotated = _diagonal(parameters)
 
     def residual(y: FloatArray) -> FloatArray:
+        """Return the velocities that vanish at a stationary point."""
         d_rho, d_q = velocity(rotated, *_unfold(rotated, y), second_order=True, n_inputs=None)
         ends = np.diagonal(d_q)[: y.size - rotated.p_star]
         return np.concatenate([np.diagonal(d_rho), ends]) / rotated.step

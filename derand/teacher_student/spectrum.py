@@ -135,6 +135,7 @@ def hessian_operator(parameters: Parameters, W: Any, W_star: Any) -> HessianOper
     scaled = a[:, None] * own
 
     def product(_: Any, vector: Any) -> FloatArray:
+        """Return the product of the Hessian with a vector of all weights."""
         d = np.asarray(vector, dtype=np.float64).reshape(own.shape)
         # M is never formed: it is N x N
         d_m = (d @ own.T) @ scaled + ((d @ teacher.T) * b) @ teacher

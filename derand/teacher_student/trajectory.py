@@ -247,6 +247,7 @@ class _Leg:
         """Return the event function: zero where the first member's norms pass the limit."""
 
         def event(_: float, y: FloatArray) -> float:
+            """Return what crosses zero when the overlaps diverge."""
             return float(np.max(self._excess(y)))
 
         event.terminal = True  # type: ignore[attr-defined]
