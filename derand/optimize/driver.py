@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -60,6 +60,8 @@ class Driver:
         Most iterations.
     callback : callable or None
         Called with the state after each iteration; True or StopIteration ends the run.
+    constants : mapping of str to number or None, optional
+        What the method was made from; checkpoints keep it.
     """
 
     def __init__(
@@ -71,9 +73,10 @@ class Driver:
         *,
         max_iter: float = math.inf,
         callback: Callback | None = None,
+        constants: Mapping[str, float | None] | None = None,
     ) -> None:
         self.oracle, self.method, self.tolerances, self.rng = oracle, method, tolerances, rng
-        self.max_iter, self.callback = max_iter, callback
+        self.max_iter, self.callback, self.constants = max_iter, callback, dict(constants or {})
         self.progress = _Progress()
         self.history: list[IterationRecord] = []
         self.certificate: SOSPCertificate | None = None
@@ -251,6 +254,7 @@ class Driver:
             "state": self.state,
             "progress": self.progress,
             "tolerances": self.tolerances,
+            "constants": self.constants,
             "certificate": self.certificate,
             "n_records": len(self.history),
             "rng": generator_state(self.rng),

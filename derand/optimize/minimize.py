@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import replace
 from os import PathLike
 from typing import Any
@@ -96,9 +97,9 @@ def minimize_sosp(
         Called after each iteration with an `SOSPResult` of status RUNNING; returning True or raising StopIteration ends
         the run.
     resume : Checkpoint or path, optional
-        Checkpoint of an earlier run with the same function, method, `grad_lip`, `delta_f` and `memory`; the point,
-        `rng` and the tolerances are taken from it (of `x0` only the length counts), and the outcome is bit for bit that
-        of a run that was never interrupted.
+        Checkpoint of an earlier run with the same function and method; the point, `rng`, the tolerances, and
+        `grad_lip`, `delta_f` and `memory` where they aren't given, are taken from it (of `x0` only the length counts),
+        and the outcome is bit for bit that of a run that was never interrupted.
 
     Returns
     -------
@@ -110,7 +111,7 @@ def minimize_sosp(
     ------
     InputError
         If x0 isn't a finite vector, a parameter is out of range, a method's constants are missing, or the checkpoint is
-        of another method or size.
+        of another method or size or was made with other constants.
     InputTypeError
         If an argument, or what `fun` returns, has the wrong type or shape.
 
@@ -157,11 +158,14 @@ def minimize_sosp(
         time_limit=None if time_limit is None else check_scalar(time_limit, "time_limit", low=0.0),
         fun_lower=-math.inf if fun_lower is None else check_scalar(fun_lower, "fun_lower"),
     )
+    constants = _checked_constants(grad_lip, delta_f, memory)
+    if checkpoint is not None:
+        constants = _same_constants(checkpoint, constants)
     options = MethodOptions(
         tolerances=tolerances,
-        grad_lip=_optional_positive(grad_lip, "grad_lip"),
-        delta_f=_optional_positive(delta_f, "delta_f"),
-        memory=_memory(memory, x0.size),
+        grad_lip=constants["grad_lip"],
+        delta_f=constants["delta_f"],
+        memory=_memory(constants["memory"], x0.size),
         n=x0.size,
     )
     driver = Driver(
@@ -171,6 +175,7 @@ def minimize_sosp(
         check_rng(rng),
         max_iter=math.inf if max_iter is None else check_int(max_iter, "max_iter", low=0),
         callback=callback,
+        constants=constants,
     )
     n_threads = None if blas_threads is None else check_int(blas_threads, "blas_threads", low=1)
     # Overflow far from the minimum is an ordinary thing in a line search; fun itself runs under the caller's settings.
@@ -208,10 +213,28 @@ def _first_tolerances(checkpoint: Checkpoint) -> Tolerances:
     return tolerances
 
 
+def _checked_constants(grad_lip: Any, delta_f: Any, memory: Any) -> dict[str, Any]:
+    """Return the checked constants that a method may be made from."""
+    return {
+        "grad_lip": _optional_positive(grad_lip, "grad_lip"),
+        "delta_f": _optional_positive(delta_f, "delta_f"),
+        "memory": None if memory is None else check_int(memory, "memory", low=1),
+    }
+
+
+def _same_constants(checkpoint: Checkpoint, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the constants of a checkpoint's method; `InputError` when a given one is another."""
+    kept: dict[str, Any] = checkpoint.unpack("constants", {}, dict)
+    for name, value in given.items():
+        if value is not None and value != kept.get(name):
+            raise InputError(f"{name} is {value}, but the checkpoint was made with {kept.get(name)}")
+    return _checked_constants(**{name: kept.get(name) for name in given})
+
+
 def _memory(memory: int | None, n: int) -> int:
     """Return the number of pairs for L-BFGS: 100 while they fit into about 300 MB."""
     if memory is not None:
-        return check_int(memory, "memory", low=1)
+        return memory
     return int(min(100, max(5, 2e7 // n)))
 
 

@@ -250,6 +250,23 @@ def test_checkpoints_of_another_problem_are_refused():
         minimize_sosp(hostile.coupled, X0, resume=Checkpoint({}, {}))
 
 
+def test_checkpoint_keeps_the_constants_and_refuses_others(tmp_path):
+    options = {"method": "accelerated", "hess_lip": 20.0, "grad_lip": 40.0, "delta_f": 30.0, "gtol": 1e-3}
+    whole = minimize_sosp(hostile.coupled, X0, **options)
+    part = minimize_sosp(hostile.coupled, X0, **options, max_evals=whole.nfev // 2)
+    path = tmp_path / "run.npz"
+    part.checkpoint.save(path)
+    assert _bits(minimize_sosp(hostile.coupled, X0, method="accelerated", resume=path)) == _bits(whole)
+    with pytest.raises(InputError, match=r"grad_lip is 41.0, but the checkpoint was made with 40.0"):
+        minimize_sosp(hostile.coupled, X0, method="accelerated", resume=path, grad_lip=41.0)
+    short = minimize_sosp(hostile.coupled, X0, memory=2, max_evals=9, gtol=1e-7)
+    assert _bits(minimize_sosp(hostile.coupled, X0, resume=short.checkpoint)) == _bits(
+        minimize_sosp(hostile.coupled, X0, memory=2, gtol=1e-7)
+    )
+    with pytest.raises(InputError, match="memory"):
+        minimize_sosp(hostile.coupled, X0, resume=short.checkpoint, memory=3)
+
+
 def test_counters_and_history_tell_what_happened():
     counted = Counted()
     result = _run(counted)
