@@ -196,15 +196,20 @@ class Driver:
 
     def _settle_tolerances(self, point: Point) -> None:
         """Choose the curvature tolerance from an estimated Lipschitz constant where the user gave neither."""
-        if not math.isnan(self.tolerances.curv_tol):
+        known = self.tolerances
+        # An even function shows no third derivative at its saddle in the origin: an estimate so small that the floor
+        # was used in its place is made again at the next candidate.
+        estimate = known.hess_lip if known.hess_lip_source == "estimated" else None
+        has_floor = estimate is not None and known.curv_tol > math.sqrt(estimate * known.gtol)
+        if not (math.isnan(known.curv_tol) or has_floor):
             return
         hess_lip, curvature = estimate_curvature_scales(self.oracle, point, self.rng)
         # A quadratic has hess_lip 0; no certificate is possible below rounding, so the size of the spectrum sets a
         # floor.
-        curv_tol = max(math.sqrt(hess_lip * self.tolerances.gtol), 1e-5 * curvature, self.tolerances.gtol)
+        curv_tol = max(math.sqrt(hess_lip * known.gtol), 1e-5 * curvature, known.gtol)
         if not math.isfinite(curv_tol):
             raise StopRun(SOSPStatus.NON_FINITE, "the second differences of the gradient overflow; rescale fun")
-        self.tolerances = replace(self.tolerances, curv_tol=curv_tol, hess_lip=hess_lip, hess_lip_source="estimated")
+        self.tolerances = replace(known, curv_tol=curv_tol, hess_lip=hess_lip, hess_lip_source="estimated")
 
     def _certify(self, point: Point) -> MinEigenvalue:
         """Compute the certificate of the candidate."""

@@ -240,6 +240,21 @@ def test_estimated_tolerance_survives_an_interruption():
         assert _bits(resumed) == _bits(whole)
 
 
+def test_estimate_at_a_symmetric_saddle_is_made_again_at_the_minimum():
+    # sum cos x_i: all third derivatives vanish at the saddle 0, and are of size |sin x_i| on the way to the minima.
+    def fun(x):
+        return float(np.sum(np.cos(x) + x**4 / 50)), -np.sin(x) + 2 * x**3 / 25
+
+    result = minimize_sosp(fun, np.zeros(20), gtol=1e-6)
+    third = np.max(np.abs(np.sin(result.x) + 12 * result.x / 25))
+    proof = result.certificate
+    assert result.success
+    assert proof.hess_lip_source == "estimated"
+    # Along random directions of n variables the largest coordinate's share of the constant is seen.
+    assert 1e-3 * third <= proof.hess_lip <= third
+    assert proof.curv_tol == pytest.approx(np.sqrt(proof.hess_lip * 1e-6))
+
+
 def test_checkpoints_of_another_problem_are_refused():
     checkpoint = _run(Counted(5)).checkpoint
     with pytest.raises(InputError, match="14 variables, x0 has 3"):
