@@ -70,7 +70,7 @@ def minimize_sosp(
         Tolerance on negative curvature.  Default: ``sqrt(hess_lip * gtol)``.
     hess_lip : float, optional
         Lipschitz constant of the Hessian.  When `curv_tol` is missing as well, it is estimated from differences of
-        gradients at the first candidate, and the certificate says so.
+        gradients at the first candidate, and again at the next ones as long as none show; the certificate says so.
     grad_lip, delta_f : float, optional
         Lipschitz constant of the gradient, and a bound on ``f(x0) - min f``, for ``"perturbed_gradient"`` and
         ``"accelerated"``, whose parameters their theorems derive from them (and from `hess_lip`).
