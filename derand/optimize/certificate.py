@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
+from derand._utils.html import ResultRepr
 from derand._utils.reductions import norm
 from derand._utils.rng import RNGLike, check_rng
 from derand._utils.validation import FloatArray, check_array
@@ -47,7 +48,7 @@ class Tolerances:
 
 
 @dataclass(frozen=True)
-class SOSPCertificate:
+class SOSPCertificate(ResultRepr):
     r"""What was computed about one point: gradient norm and a proven lower bound of the smallest Hessian eigenvalue.
 
     The point is a second-order stationary point to the stated tolerances when :math:`\|\nabla f\| \le` `gtol` and

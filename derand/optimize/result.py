@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
+from derand._utils.html import ResultRepr
 from derand._utils.validation import FloatArray
 from derand.optimize.certificate import SOSPCertificate
 from derand.optimize.status import SOSPStatus
@@ -27,7 +28,7 @@ class IterationRecord(NamedTuple):
 
 
 @dataclass(frozen=True)
-class SOSPResult:
+class SOSPResult(ResultRepr):
     """Outcome of `minimize_sosp`, with the field names of scipy's OptimizeResult.
 
     Parameters

@@ -51,3 +51,12 @@ def test_success_is_the_status_certified(result):
     assert result.status is SOSPStatus.CERTIFIED
     assert result.certificate.is_certified
     assert result.certificate.gradient_norm == np.linalg.norm(result.jac)
+
+
+def test_html_for_notebooks(result):
+    table = result._repr_html_()
+    assert f"<td>{result.nfev}</td>" in table
+    assert "CERTIFIED" in table
+    assert "is_certified" not in table
+    assert "<th" in result.certificate._repr_html_()
+    assert result.certificate._repr_html_().count("SOSPCertificate certified: |grad| =") == 1
