@@ -1,5 +1,6 @@
 """Display objects in scikit-learn's style; matplotlib is imported when one is plotted."""
 
 from derand.plotting.cut import CutDisplay
+from derand.plotting.sosp import SOSPDisplay
 
-__all__ = ["CutDisplay"]
+__all__ = ["CutDisplay", "SOSPDisplay"]
