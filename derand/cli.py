@@ -61,6 +61,11 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _fail(str(error), ExitCode.BAD_INPUT)
     except MemoryError:
         return _fail("not enough memory for input of this size", ExitCode.BAD_INPUT)
+    except Exception as error:
+        if os.environ.get("DERAND_DEBUG"):
+            raise
+        text = f"internal error, {type(error).__name__}: {error} (the traceback: set DERAND_DEBUG=1)"
+        return _fail(text, ExitCode.BAD_INPUT)
 
 
 def _parser(arguments: Sequence[str]) -> argparse.ArgumentParser:

@@ -89,7 +89,13 @@ def test_bad_input_exits_with_one_and_is_named(arguments, named, capsys):
 
 @pytest.mark.parametrize(
     ("error", "code"),
-    [(KeyboardInterrupt(), 130), (MemoryError(), 1), (InputError("a message\non two lines"), 1), (OSError("disk"), 1)],
+    [
+        (KeyboardInterrupt(), 130),
+        (MemoryError(), 1),
+        (InputError("a message\non two lines"), 1),
+        (OSError("disk"), 1),
+        (ZeroDivisionError("a mistake of ours"), 1),
+    ],
 )
 def test_exceptions_become_exit_codes(error, code, capsys, monkeypatch):
     def fail(_):
@@ -98,6 +104,19 @@ def test_exceptions_become_exit_codes(error, code, capsys, monkeypatch):
     monkeypatch.setattr("derand.commands.sosp.run", fail)
     assert main(["sosp", "--demo"]) == code
     assert capsys.readouterr().err.count("\n") == 1
+
+
+def test_an_internal_error_can_show_its_traceback(capsys, monkeypatch):
+    def fail(_):
+        raise ZeroDivisionError("a mistake of ours")
+
+    monkeypatch.setattr("derand.commands.sosp.run", fail)
+    monkeypatch.delenv("DERAND_DEBUG", raising=False)
+    main(["sosp", "--demo"])
+    assert "internal error, ZeroDivisionError: a mistake of ours" in capsys.readouterr().err
+    monkeypatch.setenv("DERAND_DEBUG", "1")
+    with pytest.raises(ZeroDivisionError):
+        main(["sosp", "--demo"])
 
 
 def test_reader_that_goes_away_causes_no_complaint():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import math
 import sys
@@ -11,7 +12,11 @@ from enum import IntEnum
 from pathlib import Path
 from typing import Any
 
-__all__ = ["ExitCode", "Progress", "to_json", "write_json"]
+from derand.exceptions import InputError
+
+__all__ = ["ExitCode", "Progress", "add_output_options", "check_plot_path", "save_plot", "to_json", "write_json"]
+
+_PICTURES = (".png", ".svg", ".pdf")
 
 
 class ExitCode(IntEnum):
@@ -22,6 +27,84 @@ class ExitCode(IntEnum):
     USAGE = 2
     STOPPED_EARLY = 3
     INTERRUPTED = 130
+
+
+def add_output_options(
+    parser: argparse.ArgumentParser, *, seed: bool = False, time_limit: bool = False, plot: bool = False
+) -> None:
+    """Add the options that have the same names in all subcommands.
+
+    Parameters
+    ----------
+    parser : ArgumentParser
+        Of a subcommand; gets ``-o/--output`` and ``-q/--quiet``.
+    seed : bool, default False
+        Whether it gets ``--seed``, 0 by default.
+    time_limit : bool, default False
+        Whether it gets ``--time-limit``.
+    plot : bool, default False
+        Whether it gets ``--plot``.
+
+    Examples
+    --------
+    >>> parser = argparse.ArgumentParser()
+    >>> add_output_options(parser, seed=True)
+    >>> parser.parse_args(["--seed", "3", "-q"])
+    Namespace(seed=3, output=None, quiet=True)
+    """
+    if seed:
+        parser.add_argument("--seed", type=int, default=0, help="seed of all random numbers (default: %(default)s)")
+    if time_limit:
+        parser.add_argument(
+            "--time-limit", type=float, metavar="S", help="seconds after which the best result so far is written"
+        )
+    if plot:
+        parser.add_argument("--plot", metavar="FILE", help="draw the result into a .png, .svg or .pdf file")
+    parser.add_argument("-o", "--output", metavar="FILE", help="write the JSON there instead of to stdout")
+    parser.add_argument("-q", "--quiet", action="store_true", help="no progress on stderr")
+
+
+def check_plot_path(path: str | None) -> None:
+    """Raise unless a picture can be written to a file: ask before a long computation, not after it.
+
+    Parameters
+    ----------
+    path : str or None
+        Argument of ``--plot``; None for no picture.
+
+    Raises
+    ------
+    InputError
+        If the name has another ending than .png, .svg or .pdf, or its folder doesn't exist.
+    """
+    if path is None:
+        return
+    file = Path(path)
+    if file.suffix.lower() not in _PICTURES:
+        raise InputError(f"--plot must name a file that ends in {', '.join(_PICTURES)}, got {path}")
+    if not file.parent.is_dir():
+        raise InputError(f"--plot must name a file in an existing folder, got {path}")
+
+
+def save_plot(display: Any, path: str | None, **options: Any) -> None:
+    """Plot a display of `derand.plotting` into a file, and close its figure.
+
+    Parameters
+    ----------
+    display : object
+        With a method ``plot`` that returns the display with a ``figure_``.
+    path : str or None
+        The file; None for no picture.
+    **options
+        Of ``plot``.
+    """
+    if path is not None:
+        check_plot_path(path)
+        figure = display.plot(**options).figure_
+        # Without its date, the same picture is the same file.
+        date = {"CreationDate": None} if path.lower().endswith(".pdf") else {"Date": None}
+        figure.savefig(path, dpi=150, metadata=None if path.lower().endswith(".png") else date)
+        figure.clear()
 
 
 def to_json(value: Any) -> Any:

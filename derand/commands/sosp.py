@@ -9,7 +9,14 @@ from dataclasses import asdict
 from types import MappingProxyType
 from typing import Any
 
-from derand.commands.console import ExitCode, Progress, write_json
+from derand.commands.console import (
+    ExitCode,
+    Progress,
+    add_output_options,
+    check_plot_path,
+    save_plot,
+    write_json,
+)
 from derand.commands.demonstrations import DEMONSTRATIONS
 from derand.optimize import SOSPResult, SOSPStatus, minimize_sosp
 from derand.optimize.methods import METHODS
@@ -41,7 +48,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="a built-in function, started at a saddle point",
     )
     parser.add_argument("--method", choices=METHODS, default=METHODS[0], help="how to search (default: %(default)s)")
-    parser.add_argument("--seed", type=int, default=0, help="seed of all random numbers (default: %(default)s)")
     number: dict[str, Any] = {"type": float, "metavar": "X"}
     parser.add_argument("--gtol", default=1e-6, help="tolerance on the gradient norm (default: %(default)s)", **number)
     parser.add_argument("--curv-tol", default=1e-3, help="tolerance on curvature (default: %(default)s)", **number)
@@ -49,9 +55,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--hess-lip", help="Lipschitz constant of the Hessian, for methods that need it", **number)
     parser.add_argument("--grad-lip", help="Lipschitz constant of the gradient, for methods that need it", **number)
     parser.add_argument("--max-evals", type=int, default=1_000_000, metavar="N", help="most evaluations and products")
-    parser.add_argument("--time-limit", help="seconds after which the best point so far is printed", **number)
-    parser.add_argument("-o", "--output", metavar="FILE", help="write the JSON there instead of to stdout")
-    parser.add_argument("-q", "--quiet", action="store_true", help="no progress on stderr")
+    add_output_options(parser, seed=True, time_limit=True, plot=True)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -67,6 +71,7 @@ def run(args: argparse.Namespace) -> int:
     int
         The exit code.
     """
+    check_plot_path(args.plot)
     progress = Progress("sosp", quiet=args.quiet)
     problem = DEMONSTRATIONS[args.problem]()
     value, gradient = problem.fun(problem.x0)
@@ -83,6 +88,10 @@ def run(args: argparse.Namespace) -> int:
     )
     progress.say(f"{result.n_escapes} saddle points left, {time.perf_counter() - started:.2f} s; {result.message}")
     write_json(_document(args, problem.minimum, result), args.output)
+    if args.plot:
+        from derand.plotting.sosp import SOSPDisplay
+
+        save_plot(SOSPDisplay.from_result(result), args.plot)
     return _EXIT_CODES.get(result.status, ExitCode.STOPPED_EARLY)
 
 

@@ -1,3 +1,4 @@
+import argparse
 import io
 import json
 import math
@@ -5,7 +6,16 @@ import math
 import numpy as np
 import pytest
 
-from derand.commands.console import ExitCode, Progress, to_json, write_json
+from derand.commands.console import (
+    ExitCode,
+    Progress,
+    add_output_options,
+    check_plot_path,
+    save_plot,
+    to_json,
+    write_json,
+)
+from derand.exceptions import InputError
 
 
 def test_exit_codes_are_the_documented_ones():
@@ -55,3 +65,42 @@ def test_progress_is_throttled_and_can_be_silent(monkeypatch):
     progress.say("end")
     Progress("sosp", quiet=True).say("unheard")
     assert stderr.getvalue().splitlines() == ["derand sosp: at 2.5", "derand sosp: at 5.0", "derand sosp: end"]
+
+
+def test_common_options_have_common_names():
+    parser = argparse.ArgumentParser()
+    add_output_options(parser, seed=True, time_limit=True, plot=True)
+    args = parser.parse_args(["--seed", "4", "--time-limit", "2", "--plot", "a.png", "-o", "out.json", "-q"])
+    assert vars(args) == {"seed": 4, "time_limit": 2.0, "plot": "a.png", "output": "out.json", "quiet": True}
+    bare = argparse.ArgumentParser()
+    add_output_options(bare)
+    assert vars(bare.parse_args([])) == {"output": None, "quiet": False}
+
+
+@pytest.mark.parametrize("suffix", ["png", "svg", "pdf"])
+def test_the_same_picture_is_the_same_file(suffix, tmp_path, monkeypatch):
+    matplotlib = pytest.importorskip("matplotlib")
+    matplotlib.use("Agg")
+    matplotlib.rcParams["svg.hashsalt"] = "derand"
+    from matplotlib import pyplot
+
+    class Display:
+        def plot(self, *, title):
+            self.figure_, ax = pyplot.subplots()
+            ax.set_title(title)
+            return self
+
+    paths = [tmp_path / f"{name}.{suffix}" for name in "ab"]
+    for path in paths:
+        save_plot(Display(), str(path), title="a line")
+    pyplot.close("all")
+    assert paths[0].read_bytes() == paths[1].read_bytes()
+    save_plot(Display(), None)
+
+
+@pytest.mark.parametrize(
+    ("path", "named"), [("a.txt", r"\.png, \.svg, \.pdf, got a\.txt"), ("no/folder/a.png", "folder")]
+)
+def test_bad_picture_files_are_named(path, named):
+    with pytest.raises(InputError, match=f"--plot.*{named}"):
+        check_plot_path(path)

@@ -80,3 +80,10 @@ def test_quiet_and_output_file(capsys, tmp_path):
     assert run(parser.parse_args(["--demo", "--quiet", "-o", str(path)])) == 0
     assert capsys.readouterr() == ("", "")
     assert json.loads(path.read_text(encoding="utf-8"))["success"]
+
+
+def test_picture(tmp_path, capsys):
+    pytest.importorskip("matplotlib")
+    path = tmp_path / "run.png"
+    assert _run(["--demo", "--quiet", "--plot", str(path)], capsys)[0] == 0
+    assert path.read_bytes().startswith(b"\x89PNG")
