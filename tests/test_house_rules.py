@@ -12,7 +12,7 @@ FUNCTION = (ast.FunctionDef, ast.AsyncFunctionDef)
 #: Libraries that only some layers may import, with the paths that may.
 RESERVED = {
     "sklearn": ("derand/estimators/",),
-    "networkx": ("derand/graphs/",),
+    "networkx": ("derand/graphs/", "derand/commands/comparisons.py"),
     "matplotlib": ("derand/plotting/",),
     "cvxpy": ("derand/maxcut/baselines.py",),
     "jax": ("derand/optimize/adapters.py",),
