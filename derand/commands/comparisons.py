@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from types import MappingProxyType
 from typing import Any
 
@@ -76,9 +77,9 @@ def sosp_rows(seed: int) -> Iterator[Row]:
     """
     runs = [(problem, x0) for problem in (make() for make in DEMONSTRATIONS.values()) for x0 in _starts(problem, seed)]
     methods: dict[str, Callable[[_Counted, FloatArray], tuple[FloatArray, bool, bool]]] = {
-        "derand": lambda f, x0: _by_derand(f, x0, seed),
-        "derand, gradients only": lambda f, x0: _by_derand(f, x0, seed, hessp=False),
-        **{f"scipy {name}": lambda f, x0, name=name: _by_scipy(f, x0, name) for name in _SCIPY},
+        "derand": partial(_by_derand, seed=seed),
+        "derand, gradients only": partial(_by_derand, seed=seed, hessp=False),
+        **{f"scipy {name}": partial(_by_scipy, method=name) for name in _SCIPY},
     }
     for method, run in methods.items():
         row: Row = {"task": "second-order stationary point", "method": method, "runs": len(runs)}
@@ -100,7 +101,7 @@ def _starts(problem: Demonstration, seed: int) -> list[FloatArray]:
     return [problem.x0, problem.x0 + step]
 
 
-def _by_derand(f: _Counted, x0: FloatArray, seed: int, *, hessp: bool = True) -> tuple[FloatArray, bool, bool]:
+def _by_derand(f: _Counted, x0: FloatArray, *, seed: int, hessp: bool = True) -> tuple[FloatArray, bool, bool]:
     """Return point, success and proof of minimize_sosp."""
     from derand.optimize import minimize_sosp
 
@@ -110,10 +111,11 @@ def _by_derand(f: _Counted, x0: FloatArray, seed: int, *, hessp: bool = True) ->
     return result.x, result.success, bool(result.certificate and result.certificate.is_certified)
 
 
-def _by_scipy(f: _Counted, x0: FloatArray, method: str) -> tuple[FloatArray, bool, bool]:
+def _by_scipy(f: _Counted, x0: FloatArray, *, method: str) -> tuple[FloatArray, bool, bool]:
     """Return point and success of a method of scipy, which proves nothing."""
-    from scipy.optimize import minimize
+    from scipy import optimize
 
+    minimize: Any = optimize.minimize
     # Where the method looks at the largest entry of the gradient, it gets a tolerance that is safe for the norm.
     specific = {"L-BFGS-B": {"gtol": _GTOL / 10.0, "ftol": 0.0}, "BFGS": {"gtol": _GTOL / 10.0}}
     specific["Newton-CG"] = {"xtol": 1e-12}
