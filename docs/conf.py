@@ -23,7 +23,7 @@ extensions = [
     "numpydoc",
     "sphinx_gallery.gen_gallery",
 ]
-exclude_patterns = ["_build"]
+exclude_patterns = ["_build", "_*.rst"]
 default_role = "autolink"
 nitpicky = False
 

@@ -1,4 +1,4 @@
-"""The README, the pages of the documentation and the examples do what they say."""
+"""The README and the examples do what they say; tests/test_docs.py is about the pages of the documentation."""
 
 import doctest
 import json
@@ -15,7 +15,6 @@ from derand.cli import main
 
 ROOT = Path(__file__).resolve().parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
-PAGES = [path for path in sorted((ROOT / "docs").glob("*.rst")) if ">>>" in path.read_text(encoding="utf-8")]
 EXAMPLES = sorted((ROOT / "examples").glob("plot_*.py"))
 
 
@@ -83,11 +82,6 @@ def test_links_lead_somewhere():
     paths = re.findall(r"`((?:docs|examples|CONTRIBUTING|\.ci)[\w./]*)`", README)
     assert paths
     assert [path for path in paths if not (ROOT / path).exists()] == []
-
-
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_examples_on_the_pages(page):
-    _run_doctest(page.read_text(encoding="utf-8"), page.name)
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: example.name)

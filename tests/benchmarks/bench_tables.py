@@ -1,0 +1,82 @@
+"""Tables of the documentation from the rows of ``derand bench``.
+
+Run: derand bench --output bench.json && python -m tests.benchmarks.bench_tables bench.json
+
+It writes docs/_bench_SUITE.rst, one for each suite, and prints the lines of the README's table.
+"""
+
+import json
+import sys
+from pathlib import Path
+
+DOCS = Path(__file__).resolve().parents[2] / "docs"
+SUITES = {
+    "sosp": "second-order stationary point",
+    "maxcut": "maximum cut",
+    "embedding": "linear map",
+    "structure": "directions",
+}
+TITLES = {
+    "runs": "runs",
+    "reached": "reached one",
+    "claimed": "called it a success",
+    "proved": "proved it",
+    "calls": "calls in all",
+    "cut": "cut",
+    "proved_upper_bound": "proved upper bound",
+    "cpu_ratio": "CPU time",
+    "distortion": "distortion",
+    "lower_bound_of_any_map": "lower bound of any map",
+    "subspace_error": "error of the subspace",
+    "efficiency_bound": "bound on the error",
+}
+
+
+def cell(key, value):
+    """Return a figure as readers want it."""
+    if value is None:
+        return "none"
+    if key == "cpu_ratio":
+        return f"{value:.2g} x"
+    return f"{value:.3g}" if isinstance(value, float) else str(value)
+
+
+def table(rows):
+    """Return a table in reStructuredText, one row for each method."""
+    tasks = {row["task"] for row in rows}
+    keys = [key for key in rows[0] if key in TITLES]
+    head = [*(["task"] if len(tasks) > 1 else []), "method", *(TITLES[key] for key in keys)]
+    lines = [".. list-table::", "   :header-rows: 1", ""]
+    for cells in [
+        head,
+        *(
+            [*([row["task"]] if len(tasks) > 1 else []), row["method"], *(cell(key, row[key]) for key in keys)]
+            for row in rows
+        ),
+    ]:
+        lines += [f"   {'* -' if k == 0 else '  -'} {text}" for k, text in enumerate(cells)]
+    return "\n".join(lines) + "\n"
+
+
+def readme_lines(rows):
+    """Yield the lines of the README's table."""
+    for row in rows:
+        figures = "; ".join(
+            f"{TITLES[key]} {cell(key, row[key])}" for key in row if key in TITLES and row[key] is not None
+        )
+        yield f"| {row['task']} | {row['method']} | {figures} |"
+
+
+def main(path):
+    """Write the parts of the page, and print the table of the README."""
+    rows = json.loads(Path(path).read_text(encoding="utf-8"))["rows"]
+    for suite, task in SUITES.items():
+        chosen = [row for row in rows if row["task"].startswith(task)]
+        if chosen:
+            (DOCS / f"_bench_{suite}.rst").write_text(table(chosen), encoding="utf-8")
+    print("| task | method | outcome |\n| --- | --- | --- |")
+    print("\n".join(readme_lines(rows)))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,166 @@
+"""The documentation: every snippet runs, every page is reachable, every public name is in the reference."""
+
+import doctest
+import importlib
+import inspect
+import json
+import os
+import pkgutil
+import re
+import shlex
+import textwrap
+from pathlib import Path
+
+import pytest
+
+import derand
+from derand.cli import main
+from derand.commands import COMMANDS
+
+ROOT = Path(__file__).resolve().parents[1]
+DOCS = ROOT / "docs"
+BUILT = {"_build", "generated", "gallery"}
+#: Files that begin with an underscore are parts that pages include.
+PAGES = [
+    path
+    for path in sorted(DOCS.rglob("*.rst"))
+    if not BUILT & set(path.relative_to(DOCS).parts) and not path.name.startswith("_")
+]
+TEXT = {path: path.read_text(encoding="utf-8") for path in PAGES}
+#: The papers that derand implements.
+PAPERS = ("2510.19382", "2604.03068", "2602.01434", "2605.17767")
+
+
+def _name(page):
+    return page.relative_to(DOCS).as_posix()
+
+
+def _blocks(text, language):
+    """Return (caption, code) of the code blocks of a language."""
+    found = re.findall(
+        rf"^\.\. code-block:: {language}\n(?:   :caption: (.+)\n)?\n((?:(?:   .*)?\n)+)", text, flags=re.MULTILINE
+    )
+    return [(caption, textwrap.dedent(code)) for caption, code in found]
+
+
+def _write_files(text, folder):
+    """Write the blocks whose caption is the name of a file."""
+    for caption, code in _blocks(text, "text") + _blocks(text, "python"):
+        if re.fullmatch(r"[\w-]+\.(csv|txt|py)", caption):
+            (folder / caption).write_text(code.rstrip() + "\n", encoding="utf-8")
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if ">>>" in TEXT[page]], ids=_name)
+def test_python_snippets(page, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    _write_files(TEXT[page], tmp_path)
+    test = doctest.DocTestParser().get_doctest(TEXT[page], {}, page.name, str(page), 0)
+    runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE)
+    assert test.examples
+    assert runner.run(test).failed == 0
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if _blocks(TEXT[page], "bash")], ids=_name)
+def test_shell_snippets(page, tmp_path, monkeypatch, capsys):
+    """Lines that call derand end with exit code 0 and write JSON; a page's captioned blocks are the files they read."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("MPLBACKEND", "Agg")
+    _write_files(TEXT[page], tmp_path)
+    code = "".join(code for _, code in _blocks(TEXT[page], "bash")).replace("\\\n", " ")
+    lines = [line for line in code.splitlines() if line.startswith("derand ")]
+    for line in lines:
+        words = shlex.split(line, comments=True)
+        target = words.index(">") if ">" in words else len(words)
+        assert main(words[1:target]) == 0, (line, capsys.readouterr().err)
+        out = capsys.readouterr().out
+        if target < len(words):
+            Path(words[target + 1]).write_text(out, encoding="utf-8")
+        is_text = "--help" in words or "--version" in words or {"-o", "--output"} & set(words)
+        assert is_text or json.loads(out)
+
+
+def test_shell_snippets_are_found():
+    assert sum(len(_blocks(text, "bash")) for text in TEXT.values()) > 5
+
+
+def _toctree_entries(page):
+    """Yield the pages that the toctrees of a page name, without suffix and relative to docs."""
+    for body in re.findall(r"^\.\. toctree::\n((?:   .*\n|\n)*)", TEXT[page], flags=re.MULTILINE):
+        for line in body.splitlines():
+            entry = line.strip()
+            if entry and not entry.startswith(":"):
+                yield os.path.normpath(page.parent.relative_to(DOCS) / entry)
+
+
+def test_every_page_is_in_a_table_of_contents_and_every_entry_exists():
+    named = {entry for page in PAGES for entry in _toctree_entries(page)}
+    pages = {_name(page).removesuffix(".rst") for page in PAGES} - {"index"}
+    assert pages - named == set()
+    assert {entry for entry in named - pages if not entry.startswith(("generated", "gallery"))} == set()
+
+
+def _public_modules():
+    """Yield the modules of derand that have a list of public names, and the documentation a section."""
+    for info in pkgutil.iter_modules(derand.__path__):
+        if not info.name.startswith("_") and info.name not in {"cli", "commands"}:
+            module = importlib.import_module(f"derand.{info.name}")
+            if getattr(module, "__all__", None):
+                yield info.name, module
+
+
+def test_every_public_name_is_in_the_reference(tmp_path):
+    """The page that conf.py writes lists every public name below its module."""
+    source = (DOCS / "conf.py").read_text(encoding="utf-8")
+    function = source[source.index("def write_api_page") : source.index("\nwrite_api_page()")]
+    namespace = {"pkgutil": pkgutil, "import_module": importlib.import_module, "derand": derand, "HERE": tmp_path}
+    exec(function + "\nwrite_api_page()", namespace)
+    sections = (tmp_path / "generated" / "api.rst").read_text(encoding="utf-8").split(".. currentmodule:: derand.")[1:]
+    listed = {
+        section.splitlines()[0]: set(re.findall(r"^   (\w+)$", section, flags=re.MULTILINE)) for section in sections
+    }
+    assert len(listed) >= 10
+    for name, module in _public_modules():
+        assert listed[name] == set(module.__all__)
+    for name in set(derand.__all__) - {"__version__"}:
+        assert any(name in names for names in listed.values())
+
+
+def test_every_public_name_has_a_docstring_and_functions_an_example():
+    bare = []
+    for name, module in _public_modules():
+        for export in module.__all__:
+            thing = getattr(module, export)
+            if not (inspect.isclass(thing) or inspect.isfunction(thing)):
+                continue
+            text = inspect.getdoc(thing) or ""
+            if not text or (inspect.isfunction(thing) and ">>>" not in text):
+                bare.append(f"derand.{name}.{export}")
+    assert bare == []
+
+
+@pytest.mark.parametrize("paper", PAPERS)
+def test_every_paper_has_its_page_with_the_reference(paper):
+    pages = [_name(page) for page in PAGES if f"arXiv:{paper}" in TEXT[page] and page.name != "papers.rst"]
+    assert pages
+    assert paper in TEXT[DOCS / "papers.rst"]
+
+
+def test_every_subcommand_is_on_the_page_of_the_command_line():
+    text = TEXT[DOCS / "command_line.rst"]
+    assert [name for name in COMMANDS if not re.search(rf"^{name} ", text, flags=re.MULTILINE)] == []
+
+
+def test_names_of_code_exist():
+    """What a page calls :class:`derand...`, :func:`derand...` or :meth:`derand...` can be imported."""
+    missing = set()
+    for page, text in TEXT.items():
+        for target in re.findall(r":(?:class|func|meth|mod|attr|data|exc):`~?(derand[\w.]*)`", text):
+            parts = target.split(".")
+            thing = derand
+            for part in parts[1:]:
+                try:
+                    thing = getattr(thing, part)
+                except AttributeError:
+                    missing.add(f"{_name(page)}: {target}")
+                    break
+    assert missing == set()
