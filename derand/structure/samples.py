@@ -171,11 +171,12 @@ class MultiIndexTeacher:
         if np.min(mean, initial=0.0) < 0.0 or np.max(mean, initial=0.0) > 1.0:
             raise InputError("link must return probabilities between 0 and 1")
         if self.kind == "binary":
-            return (generator.random(mean.shape) < mean).astype(np.float64)
+            return np.where(generator.random(mean.shape) < mean, 1.0, 0.0)
         if np.max(np.abs(np.sum(mean, axis=1) - 1.0), initial=0.0) > 1e-8:
             raise InputError("link must return probabilities that add up to 1")
         chosen = np.sum(np.cumsum(mean, axis=1) < generator.random((mean.shape[0], 1)), axis=1)
-        return np.eye(mean.shape[1])[np.minimum(chosen, mean.shape[1] - 1)]
+        labels: FloatArray = np.eye(mean.shape[1])[np.minimum(chosen, mean.shape[1] - 1)]
+        return labels
 
     def sample(self, n: int, rng: RNGLike = None) -> Sample:
         """Return n inputs from N(0, I) with labels.
