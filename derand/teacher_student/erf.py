@@ -8,7 +8,7 @@ import numpy as np
 from scipy.special import erf
 
 from derand._utils.validation import FloatArray
-from derand.teacher_student.parameters import Moments
+from derand.teacher_student.parameters import Moments, quadratic_form
 
 __all__ = ["Erf"]
 
@@ -38,9 +38,7 @@ class Erf:
 
     def squared_error(self, sigma: FloatArray, c: FloatArray) -> FloatArray:
         """Return sum_ij c_i c_j (2/pi) asin(...)."""
-        root = np.sqrt(1.0 + np.diagonal(sigma, axis1=-2, axis2=-1))
-        cosine = sigma / (root[..., :, None] * root[..., None, :])
-        return np.asarray((2.0 / math.pi) * (np.arcsin(np.clip(cosine, -1.0, 1.0)) @ c) @ c)
+        return quadratic_form(_kernel(sigma), c)
 
     def moments(self, sigma: FloatArray, c: FloatArray, p: int) -> Moments:
         """Return the averages; O(p^2 n^2) operations for each matrix."""
@@ -50,7 +48,7 @@ class Erf:
         # tilted[..., k, :, :]: the covariance under the extra factor exp(-z_k^2/2)
         tilted = sigma[..., None, :, :] - (rows[..., :, None] * rows[..., None, :]) / (1.0 + variance[..., None, None])
         deviation = np.sqrt(1.0 + np.diagonal(tilted, axis1=-2, axis2=-1))
-        drift = np.sum(tilted * (c / deviation)[..., None, :], axis=-1) * (
+        drift = np.sum(tilted * (c[..., None, :] / deviation)[..., None, :], axis=-1) * (
             (2.0 / math.pi) / np.sqrt(1.0 + variance)[..., None]
         )
         # A second factor exp(-z_k'^2/2) on top: det(I + C_SS) = (1 + C_kk) (1 + tilted_k'k').
@@ -58,4 +56,14 @@ class Erf:
         own_tilted = 1.0 + np.diagonal(tilted[..., :p, :p], axis1=-2, axis2=-1)
         twice = tilted[..., :, None, :, :] - (second[..., :, None] * second[..., None, :]) / own_tilted[..., None, None]
         slope = (2.0 / math.pi) / np.sqrt((1.0 + variance)[..., :, None] * own_tilted)
-        return Moments(self.squared_error(sigma, c), drift, slope * self.squared_error(twice, c), slope)
+        noise = slope * self.squared_error(twice, c[..., None, None, :])
+        kernel = _kernel(sigma)
+        readout = (kernel[..., :p, :] @ c[..., None])[..., 0]
+        return Moments(quadratic_form(kernel, c), drift, noise, slope, readout)
+
+
+def _kernel(sigma: FloatArray) -> FloatArray:
+    """Return E[g(z_i) g(z_j)] for all pairs of fields."""
+    root = np.sqrt(1.0 + np.diagonal(sigma, axis1=-2, axis2=-1))
+    cosine = sigma / (root[..., :, None] * root[..., None, :])
+    return np.asarray((2.0 / math.pi) * np.arcsin(np.clip(cosine, -1.0, 1.0)))

@@ -11,11 +11,11 @@ from derand._utils.rng import RNGLike, check_rng
 from derand._utils.validation import FloatArray, check_int, check_scalar
 from derand.exceptions import InputError
 from derand.teacher_student.late import best_loss
-from derand.teacher_student.parameters import Parameters
-from derand.teacher_student.plateau import find_plateau, noise_ratio
+from derand.teacher_student.parameters import Parameters, assemble
+from derand.teacher_student.plateau import Plateau, check_start_norm, find_plateau, gathered_noise
 from derand.teacher_student.trajectory import integrate
 
-__all__ = ["EscapeTime", "find_escape_time"]
+__all__ = ["EscapeTime", "Start", "find_escape_time"]
 
 _GRID = 1500
 _RTOL = 1e-10
@@ -43,8 +43,26 @@ class EscapeTime(NamedTuple):
     constant: float
 
 
+class Start(NamedTuple):
+    """Random weights in N dimensions.
+
+    Attributes
+    ----------
+    N : object
+        Input dimension.
+    q0 : object
+        Squared norm of a weight vector divided by N.
+    n_starts : object
+        How many random starts to average over; None for one typical start.
+    """
+
+    N: Any
+    q0: Any
+    n_starts: Any
+
+
 def find_escape_time(
-    parameters: Parameters, N: Any, *, n_starts: Any, second_order: bool, fluctuations: bool, rng: RNGLike
+    parameters: Parameters, start: Start, *, second_order: bool, fluctuations: bool, rng: RNGLike
 ) -> EscapeTime:
     """Return the escape time; see `TeacherStudent.escape_time`.
 
@@ -56,36 +74,42 @@ def find_escape_time(
     Raises
     ------
     InputError
-        If the plateau doesn't exist or isn't left, or N is too small for the start to be near it.
+        If the plateau doesn't exist, isn't left or isn't reached, or N is too small for the start to be near it.
     """
-    n_inputs = check_scalar(N, "N", low=float(parameters.p + parameters.p_star), high=math.inf, high_open=True)
+    n_inputs = check_scalar(start.N, "N", low=float(parameters.p + parameters.p_star), high=math.inf, high_open=True)
     spot = find_plateau(parameters, second_order=second_order)
-    rate = float(spot.escape_rates[0])
-    if rate <= 0.0:
+    q0 = check_start_norm(start.q0, spot)
+    if spot.escape_rates[0] <= 0.0:
         raise InputError("lr is beyond the largest one at which the plateau can be left")
-    variance = spot.q * (1.0 + (noise_ratio(parameters) if fluctuations else 0.0)) / n_inputs
-    if n_starts is None:
+    variance = q0 * (1.0 + (gathered_noise(parameters, q0) if fluctuations else 0.0)) / n_inputs
+    if start.n_starts is None:
         rho = _typical_overlap(parameters)[None]
     else:
-        shape = (check_int(n_starts, "n_starts", low=2, high=100_000), parameters.p, parameters.p_star)
+        shape = (check_int(start.n_starts, "n_starts", low=2, high=100_000), parameters.p, parameters.p_star)
         rho = check_rng(rng).standard_normal(shape) @ _square_root(parameters.gram)
     rho = math.sqrt(variance) * rho
-    size = np.sum(rho**2, axis=(-2, -1))
-    times = _half_times(parameters, rho, spot.q, spot.loss, second_order)
+    times = _half_times(parameters, rho, q0, spot, second_order)
     error = float(np.std(times, ddof=1) / math.sqrt(times.size)) if times.size > 1 else math.nan
-    constant = float(np.mean(2.0 * rate * times + np.log(size)))
+    rate = float(spot.escape_rates[0])
+    constant = float(np.mean(2.0 * rate * times + np.log(np.sum(rho**2, axis=(-2, -1)))))
     return EscapeTime(float(np.mean(times)), error, rate, constant)
 
 
-def _half_times(parameters: Parameters, rho: FloatArray, q: float, top: float, second_order: bool) -> FloatArray:
+def _half_times(parameters: Parameters, rho: FloatArray, q0: float, spot: Plateau, second_order: bool) -> FloatArray:
     """Return the times at which the losses of a batch of starts pass half of the way down."""
-    rate = float(find_plateau(parameters, second_order=second_order).escape_rates[0])
-    target = 0.5 * (top + best_loss(parameters))
-    weakest = float(np.min(np.sum(rho**2, axis=(-2, -1))))
-    alphas = np.linspace(0.0, (max(math.log(q / weakest), 0.0) + 30.0) / (2.0 * rate), _GRID)
-    starts = np.broadcast_to(q * np.eye(parameters.p), (rho.shape[0], parameters.p, parameters.p))
+    rate = float(spot.escape_rates[0])
+    target = 0.5 * (spot.loss + best_loss(parameters))
+    weakest = float(np.min(np.sum(rho**2, axis=(-2, -1)))) * min(1.0, spot.q / q0)
+    alphas = np.linspace(0.0, (max(math.log(spot.q / weakest), 0.0) + 30.0) / (2.0 * rate), _GRID)
+    starts = np.broadcast_to(q0 * np.eye(parameters.p), (rho.shape[0], parameters.p, parameters.p))
+    sigma = assemble(parameters, rho, starts)
+    if np.any(np.linalg.eigvalsh(sigma)[:, 0] < 0.0):
+        raise InputError("N is too small: random overlaps of this size with Q = q0 I aren't realisable")
     run = integrate(parameters, rho, starts, alphas, second_order=second_order, n_inputs=None, rtol=_RTOL)
     below = run.loss < target
+    # A start with small norms may pass the target on its way up to the plateau: count from the highest loss on.
+    settled = np.arange(_GRID) >= np.argmax(run.loss, axis=1)[:, None]
+    below &= settled
     if not run.success or not np.all(np.any(below, axis=1)) or np.any(below[:, 0]):
         raise InputError("with this lr, noise and N the loss doesn't pass from a plateau to half its height")
     return np.array([_crossing(alphas, loss, target) for loss in run.loss])

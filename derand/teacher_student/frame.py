@@ -11,7 +11,7 @@ from derand._utils.validation import FloatArray, check_array, check_int
 from derand.exceptions import InputError, NonConvergenceError
 from derand.teacher_student.late import best_loss, stable_rate
 from derand.teacher_student.parameters import Parameters, assemble
-from derand.teacher_student.plateau import noise_ratio
+from derand.teacher_student.plateau import gathered_noise
 from derand.teacher_student.trajectory import FlowStatus, integrate
 
 __all__ = ["OverlapLaw", "SelectedSolution", "conserved_frame", "find_overlap_law", "select_solution"]
@@ -57,7 +57,7 @@ class OverlapLaw(NamedTuple):
     standard_error : float
         Of `mean`, from the number of random starts drawn.
     noise_ratio : float
-        kappa: variance that SGD's noise adds to the overlaps on the plateau, relative to the start's.
+        kappa: variance that SGD's noise adds to the overlaps before they leave the plateau, relative to the start's.
     """
 
     mean: float
@@ -169,7 +169,7 @@ def _settle(
     raise NonConvergenceError("the frame S didn't settle", partial=(rho, Q))
 
 
-def find_overlap_law(parameters: Parameters, n_samples: int, rng: RNGLike) -> OverlapLaw:
+def find_overlap_law(parameters: Parameters, q0: Any, n_samples: Any, rng: RNGLike) -> OverlapLaw:
     """Return the law of the selected frame for SGD; see `TeacherStudent.overlap_law`.
 
     Returns
@@ -180,13 +180,13 @@ def find_overlap_law(parameters: Parameters, n_samples: int, rng: RNGLike) -> Ov
     Raises
     ------
     InputError
-        If p < p_star, T isn't a multiple of the identity, or the plateau can't be left.
+        If p < p_star, T isn't a multiple of the identity, or the plateau can't be left or isn't reached from q0.
     """
     n_samples = check_int(n_samples, "n_samples", low=2, high=10_000_000)
     generator = check_rng(rng)
     if parameters.p < parameters.p_star:
         raise InputError("p must be at least p_star for a frame")
-    kappa = noise_ratio(parameters)
+    kappa = gathered_noise(parameters, q0)
     shape = (n_samples, parameters.p, parameters.p_star)
     start = generator.standard_normal(shape)
     end = start + np.sqrt(kappa) * generator.standard_normal(shape)

@@ -11,7 +11,7 @@ import numpy as np
 from derand._utils.validation import FloatArray, check_array, check_int, check_option, check_scalar
 from derand.exceptions import InputError, InputTypeError
 
-__all__ = ["Activation", "Moments", "Parameters", "check_gram", "joint_covariance", "make_parameters"]
+__all__ = ["Activation", "Moments", "Parameters", "check_gram", "joint_covariance", "make_parameters", "quadratic_form"]
 
 _PSD_SLACK = 1e-10
 _MAX_WIDTH = 512
@@ -30,12 +30,15 @@ class Moments(NamedTuple):
         E[u^2 g'(z_k) g'(z_k')].
     slope : ndarray of shape (..., p, p)
         E[g'(z_k) g'(z_k')].
+    readout : ndarray of shape (..., p)
+        E[u g(z_k)], which moves a trained second layer.
     """
 
     squared_error: FloatArray
     drift: FloatArray
     noise: FloatArray
     slope: FloatArray
+    readout: FloatArray
 
 
 class Activation(Protocol):
@@ -52,7 +55,7 @@ class Activation(Protocol):
         """Return g'(z)."""
 
     def squared_error(self, sigma: FloatArray, c: FloatArray) -> FloatArray:
-        """Return E[(sum_i c_i g(z_i))^2], z ~ N(0, sigma), for matrices sigma of shape (..., n, n)."""
+        """Return E[(sum_i c_i g(z_i))^2], z ~ N(0, sigma), sigma of shape (..., n, n), c of shape (n,) or (..., n)."""
 
     def moments(self, sigma: FloatArray, c: FloatArray, p: int) -> Moments:
         """Return all averages; the first p fields are the students'."""
@@ -74,8 +77,11 @@ class Parameters:
         Learning rate eta of dw = -eta grad(loss of one sample).
     output : ndarray of shape (p + p_star,)
         Second layers (a, -b) of student and teacher: u = sum_i output_i g(z_i).
+    readout_rate : float
+        Rate of a trained second layer: ds_k / d alpha = -readout_rate E[u g(z_k)]; 0 for a fixed one.
     is_plain : bool
-        Whether a_k = 1/p, b_l = 1/p_star, the activation is the square and there is no constraint.
+        Whether a_k = 1/p, b_l = 1/p_star, the activation is the square, there is no constraint and nothing but the
+        weights is trained.
     activation : Activation
         The function g.
     constraint : str or None
@@ -88,6 +94,7 @@ class Parameters:
     noise: float
     step: float
     output: FloatArray
+    readout_rate: float
     is_plain: bool
     activation: Activation
     constraint: str | None
@@ -102,11 +109,22 @@ class Parameters:
         """Eigenvalues of T / p_star, largest first; rounding below zero is removed."""
         return np.maximum(np.linalg.eigvalsh(self.gram)[::-1] / self.p_star, 0.0)
 
+    @property
+    def is_trained(self) -> bool:
+        """Whether the student's second layer is trained."""
+        return self.readout_rate > 0.0
+
+    def outputs(self, second_layer: FloatArray) -> FloatArray:
+        """Return (a, -b), shape (..., p + p_star), for students' second layers s of shape (..., p)."""
+        lead = second_layer.shape[:-1]
+        teacher = np.broadcast_to(self.output[self.p :], (*lead, self.p_star))
+        return np.concatenate([second_layer / self.p, teacher], axis=-1)
+
     def require_plain(self, what: str) -> None:
         """Raise InputError unless the closed forms of the quadratic model hold."""
         if not self.is_plain:
             raise InputError(
-                f"{what} has a closed form only for activation='square', second layers of ones and no constraint"
+                f"{what} has a closed form only for activation='square', fixed second layers of ones and no constraint"
             )
 
 
@@ -121,6 +139,7 @@ def make_parameters(
     lr_scaling: Any,
     constraint: Any,
     layers: tuple[Any, Any],
+    second_layer_lr: Any = None,
 ) -> Parameters:
     """Return checked parameters; ``layers`` holds the second layers of student and teacher, or None for ones.
 
@@ -150,6 +169,11 @@ def make_parameters(
         np.ones(width) if layer is None else check_array(layer, name, shape=(width,))
         for layer, name, width in zip(layers, ("second_layer", "teacher_second_layer"), (p, p_star), strict=True)
     )
+    rate = 0.0
+    if second_layer_lr is not None:
+        rate = check_scalar(
+            second_layer_lr, "second_layer_lr", low=0.0, high=math.inf, low_open=True, high_open=True
+        ) / (1.0 if scaling == "mean_field" else p)
     is_square = getattr(activation, "name", "") == "square"
     return Parameters(
         p=p,
@@ -158,7 +182,11 @@ def make_parameters(
         noise=noise,
         step=lr * p if scaling == "mean_field" else lr,
         output=np.concatenate([student / p, -teacher / p_star]),
-        is_plain=is_square and constraint is None and bool(np.all(student == 1.0) and np.all(teacher == 1.0)),
+        readout_rate=rate,
+        is_plain=is_square
+        and constraint is None
+        and rate == 0.0
+        and bool(np.all(student == 1.0) and np.all(teacher == 1.0)),
         activation=activation,
         constraint=constraint,
     )
@@ -207,6 +235,11 @@ def joint_covariance(parameters: Parameters, rho: Any, Q: Any) -> FloatArray:
     if sigma.size and np.any(np.linalg.eigvalsh(sigma)[..., 0] < -_PSD_SLACK * scale):
         raise InputError("rho isn't realisable: [[Q, rho], [rho', T]] must be positive semidefinite")
     return sigma
+
+
+def quadratic_form(matrices: FloatArray, c: FloatArray) -> FloatArray:
+    """Return c' M c for matrices of shape (..., n, n) and vectors of shape (n,) or (..., n)."""
+    return np.asarray(np.sum((matrices @ c[..., None])[..., 0] * c, axis=-1))
 
 
 def assemble(parameters: Parameters, rho: FloatArray, Q: FloatArray) -> FloatArray:

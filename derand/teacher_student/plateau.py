@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.integrate import solve_ivp
 
-from derand._utils.validation import FloatArray
+from derand._utils.validation import FloatArray, check_scalar
 from derand.exceptions import InputError
 from derand.teacher_student.late import stable_rate
 from derand.teacher_student.parameters import Parameters
 
-__all__ = ["CriticalRates", "Plateau", "critical_rates", "find_plateau", "noise_ratio"]
+__all__ = ["CriticalRates", "Plateau", "check_start_norm", "critical_rates", "find_plateau", "gathered_noise"]
 
 
 class Plateau(NamedTuple):
@@ -118,8 +119,13 @@ def critical_rates(parameters: Parameters) -> CriticalRates:
     return CriticalRates(plateau, escape, stable_rate(parameters.strengths))
 
 
-def noise_ratio(parameters: Parameters) -> float:
-    """Return kappa: variance of the overlaps that one-pass SGD gathers on the plateau, over that of a random start.
+def gathered_noise(parameters: Parameters, q0: Any) -> float:
+    r"""Return kappa: variance of the overlaps that one-pass SGD gathers before escape, over that of a random start.
+
+    While the overlaps are small, :math:`d\rho = \Lambda(q)\rho\, d\alpha` plus noise of variance
+    :math:`4\gamma^2 V(q)\, t\, d\alpha/N`, and q moves from q0 to the plateau.  Brought back to the start by the growth
+    of rho, the noise has variance :math:`\kappa q_0 t/N`,
+    :math:`\kappa = q_0^{-1} \int 4 \gamma^2 V(q) \exp(-2 \textstyle\int \Lambda)\, d\alpha`.
 
     Returns
     -------
@@ -129,19 +135,62 @@ def noise_ratio(parameters: Parameters) -> float:
     Raises
     ------
     InputError
-        If T isn't a multiple of the identity, or the plateau doesn't exist or can't be left.
+        If T isn't a multiple of the identity, the plateau doesn't exist or can't be left, or isn't reached from q0.
     """
     spot = find_plateau(parameters, second_order=True)
+    q0 = check_start_norm(q0, spot)
     strengths = parameters.strengths
-    t = float(strengths[0])
-    if strengths[-1] < t * (1.0 - 1e-12):
+    if strengths[-1] < strengths[0] * (1.0 - 1e-12):
         raise InputError("T must be a multiple of the identity for the noise gathered on the plateau")
     rate = float(spot.escape_rates[0])
     if rate <= 0.0:
         raise InputError("lr is beyond the largest one at which the plateau can be left")
-    p, q, gamma = parameters.p, spot.q, parameters.gamma
+    last: float = _kick(parameters, spot.q) / (2.0 * rate)
+    if abs(q0 - spot.q) <= 1e-14 * spot.q:
+        return float(last / q0)
+
+    def speed(_: float, y: FloatArray) -> FloatArray:
+        """Return the velocities of q - q_plateau, of the logarithm of rho's growth, and of the integral."""
+        norm_speed, growth = _norm_flow(parameters, spot.q + float(y[0]))
+        return np.array([norm_speed, growth, _kick(parameters, spot.q + float(y[0])) * math.exp(-2.0 * float(y[1]))])
+
+    # After the norms have settled the rest of the integral is closed.
+    horizon = 40.0 / -_norm_slope(parameters, spot.q)
+    run = solve_ivp(speed, (0.0, horizon), [q0 - spot.q, 0.0, 0.0], method="DOP853", rtol=1e-10, atol=1e-13)
+    if run.status != 0 or not abs(run.y[0, -1]) < 1e-6 * spot.q:
+        raise InputError("q0 is too close to the edge of the plateau's basin for the norms to settle")
+    return float((run.y[2, -1] + last * math.exp(-2.0 * run.y[1, -1])) / q0)
+
+
+def check_start_norm(q0: Any, spot: Plateau) -> float:
+    """Return a checked initial squared norm, or raise InputError where it doesn't lead to the plateau."""
+    q0 = check_scalar(q0, "q0", low=0.0, high=math.inf, low_open=True, high_open=True)
+    if q0 >= spot.basin:
+        raise InputError(f"q0 must be below {spot.basin:.6g}, where the norms diverge instead of reaching the plateau")
+    return q0
+
+
+def _norm_flow(parameters: Parameters, q: float) -> tuple[float, float]:
+    """Return dq / d alpha at rho = 0, Q = q I, and the growth rate of the strongest overlaps there."""
+    p, gamma, strengths = parameters.p, parameters.gamma, parameters.strengths
+    mean = q - float(np.sum(strengths))
+    squared = mean**2 + 2.0 * (q * q / p + float(np.sum(strengths**2))) + parameters.noise
+    kick = squared * q + 4.0 * mean * q * q / p + 8.0 * q**3 / p**2
+    pull = mean + 2.0 * q / p
+    return -4.0 * gamma * pull * q + 4.0 * gamma**2 * kick, 2.0 * gamma * (2.0 * float(strengths[0]) - pull)
+
+
+def _norm_slope(parameters: Parameters, q: float) -> float:
+    """Return the derivative of dq / d alpha with respect to q; the velocity is a cubic in q without constant term."""
+    step = 1e-3 * q
+    points = [_norm_flow(parameters, q + k * step)[0] for k in (-2, -1, 1, 2)]
+    return float((points[0] - 8.0 * points[1] + 8.0 * points[2] - points[3]) / (12.0 * step))
+
+
+def _kick(parameters: Parameters, q: float) -> float:
+    """Return 4 gamma^2 E[(u^2 + D) z_k^2 z*_l^2] / t at rho = 0, Q = q I, T = t I."""
+    p, t, strengths = parameters.p, float(parameters.strengths[0]), parameters.strengths
     mean = q - t * parameters.p_star
-    # E[(u^2 + D) z_k^2 z*_l^2] / t* with the student's and the teacher's field independent
-    kick = (2.0 * spot.loss + parameters.noise) * q + 4.0 * mean * q * (q / p - t)
-    kick += 8.0 * (q**3 / p**2 + q * t * t) - 8.0 * q * q * t / p
-    return 4.0 * gamma**2 * kick / (2.0 * rate * q)
+    squared = mean**2 + 2.0 * (q * q / p + float(np.sum(strengths**2))) + parameters.noise
+    value = squared * q + 4.0 * mean * q * (q / p - t) + 8.0 * (q**3 / p**2 + q * t * t) - 8.0 * q * q * t / p
+    return float(4.0 * parameters.gamma**2 * value)

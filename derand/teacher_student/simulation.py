@@ -38,6 +38,8 @@ class Simulation:
         COMPLETED or DIVERGED.
     n_steps : int
         Samples used by each run.
+    second_layer : ndarray of shape (n_replicas, n_times, p) or None
+        The students' second layers s where they are trained; NaN after a divergence.
     """
 
     alphas: FloatArray
@@ -46,6 +48,7 @@ class Simulation:
     loss: FloatArray
     status: np.ndarray[Any, np.dtype[np.object_]]
     n_steps: int
+    second_layer: FloatArray | None = None
 
     @property
     def success(self) -> bool:
@@ -63,28 +66,43 @@ class _Recorder:
         p, p_star, members = parameters.p, parameters.p_star, Q0.shape[0]
         self.rho = np.full((members, alphas.size, p, p_star), np.nan)
         self.Q = np.full((members, alphas.size, p, p), np.nan)
+        self.layer = np.full((members, alphas.size, p), np.nan)
         self.limit = _DIVERGED * (1.0 + np.trace(Q0, axis1=-2, axis2=-1) + p * float(np.trace(parameters.gram)))
+        self.offset = _DIVERGED * float(np.sum(_initial_layer(parameters) ** 2))
         self.alive = np.ones(members, dtype=bool)
 
-    def add(self, index: int, rho: FloatArray, Q: FloatArray) -> None:
-        """Store the order parameters of all runs at one time."""
-        self.watch(np.trace(Q, axis1=-2, axis2=-1))
+    def add(self, index: int, rho: FloatArray, Q: FloatArray, layer: FloatArray) -> None:
+        """Store the order parameters of all runs at one time; the second layer has shape (p, members) or (p, 1)."""
+        self.watch(np.trace(Q, axis1=-2, axis2=-1), layer)
+        layers = np.broadcast_to(layer.T, (self.alive.size, layer.shape[0]))
         self.rho[self.alive, index], self.Q[self.alive, index] = rho[self.alive], Q[self.alive]
+        self.layer[self.alive, index] = layers[self.alive]
 
-    def watch(self, traces: FloatArray) -> None:
+    def watch(self, traces: FloatArray, layer: FloatArray) -> None:
         """Mark the runs whose norms are beyond the limit, or no numbers any more."""
-        with np.errstate(invalid="ignore"):
-            self.alive &= traces < self.limit
+        with np.errstate(invalid="ignore", over="ignore"):
+            self.alive &= traces + np.sum(layer**2, axis=0) < self.limit + self.offset
 
     def result(self) -> Simulation:
         """Return what was collected."""
         loss = np.full(self.rho.shape[:2], np.nan)
         there = np.isfinite(self.rho[:, :, 0, 0])
         sigma = assemble(self.parameters, self.rho[there], self.Q[there])
-        loss[there] = 0.5 * self.parameters.activation.squared_error(sigma, self.parameters.output)
+        loss[there] = 0.5 * self.parameters.activation.squared_error(sigma, self.parameters.outputs(self.layer[there]))
         status = np.full(self.alive.size, FlowStatus.COMPLETED, dtype=object)
         status[~self.alive] = FlowStatus.DIVERGED
-        return Simulation(self.alphas, self.rho, self.Q, loss, status, int(self.steps[-1]))
+        layer = self.layer if self.parameters.is_trained else None
+        return Simulation(self.alphas, self.rho, self.Q, loss, status, int(self.steps[-1]), layer)
+
+
+def _initial_layer(parameters: Parameters) -> FloatArray:
+    """Return the second layer of the model as a column, shape (p, 1)."""
+    return (parameters.output[: parameters.p] * parameters.p)[:, None]
+
+
+def _own_layers(parameters: Parameters, members: int) -> FloatArray:
+    """Return the second layers that the runs begin with: one column for all, or one for each where they are trained."""
+    return np.repeat(_initial_layer(parameters), members if parameters.is_trained else 1, axis=1)
 
 
 def _coordinates(parameters: Parameters, rho: FloatArray, Q: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -99,14 +117,29 @@ def _coordinates(parameters: Parameters, rho: FloatArray, Q: FloatArray) -> tupl
     return np.concatenate([along, own], axis=-1), teacher
 
 
-def _factors(parameters: Parameters, fields: FloatArray, noise: FloatArray | None) -> FloatArray:
-    """Return -eta a_k (u - label noise) g'(z_k), shape (p, members), from all fields, shape (p + p_star, members)."""
+def _changes(
+    parameters: Parameters, layer: FloatArray, fields: FloatArray, noise: FloatArray | None
+) -> tuple[FloatArray, FloatArray | None]:
+    """Return N times the factors of the sample in dw, shape (p, members), and N ds of a trained second layer.
+
+    The fields have shape (p + p_star, members); ``layer`` holds s, shape (p, members) or (p, 1).
+
+    Returns
+    -------
+    tuple
+        Factors, and the change or None for a fixed second layer.
+    """
     p = parameters.p
-    error = parameters.output @ parameters.activation.value(fields)
+    values = parameters.activation.value(fields)
+    if parameters.is_trained:
+        error = np.sum(layer * values[:p], axis=0) / p + parameters.output[p:] @ values[p:]
+    else:
+        error = parameters.output @ values
     if noise is not None:
         error -= np.sqrt(parameters.noise) * noise
-    rates = -parameters.step * parameters.output[:p]
-    return np.asarray(rates[:, None] * error * parameters.activation.derivative(fields[:p]))
+    factors = (-parameters.step / p) * layer * error * parameters.activation.derivative(fields[:p])
+    change = -parameters.readout_rate * error * values[:p] if parameters.is_trained else None
+    return np.asarray(factors), change
 
 
 def _label_noise(parameters: Parameters, members: int, generator: np.random.Generator) -> FloatArray | None:
@@ -144,16 +177,17 @@ def simulate_exact(
     # Runs on the last axis: all operations go along contiguous memory.
     state = np.zeros((p, base + fresh, members))
     state[:, :base] = np.moveaxis(start, 0, -1)
-    recorder = _Recorder(parameters, Q, n_inputs, alphas)
+    recorder, layer = _Recorder(parameters, Q, n_inputs, alphas), _own_layers(parameters, members)
     used, done = base, 0
     sizes = np.diagonal(Q, axis1=1, axis2=2).T if parameters.constraint is not None else None
     with np.errstate(over="ignore", invalid="ignore"):
         for index, stop in enumerate(recorder.steps.tolist()):
             for _ in range(stop - done):
                 if used == base + fresh and fresh:
-                    _shorten(state, p_star, recorder)
+                    _shorten(state, p_star, layer, recorder)
                     used = base
-                _exact_step(parameters, state, teacher, used, n_inputs, generator)
+                sample = generator.standard_normal((used, members))
+                _exact_step(parameters, (state, layer), teacher, sample, n_inputs, generator)
                 used = min(used + 1, base + fresh)
                 if sizes is not None:
                     state *= np.sqrt(sizes / np.sum(state**2, axis=1))[:, None]
@@ -162,33 +196,36 @@ def simulate_exact(
                 index,
                 np.einsum("kdr,ld->rkl", state[:, :p_star], teacher),
                 np.einsum("kdr,jdr->rkj", state[:, :used], state[:, :used]),
+                layer,
             )
     return recorder.result()
 
 
 def _exact_step(
     parameters: Parameters,
-    state: FloatArray,
+    student: tuple[FloatArray, FloatArray],
     teacher: FloatArray,
-    used: int,
+    sample: FloatArray,
     n_inputs: int,
     generator: np.random.Generator,
 ) -> None:
-    """Do one step of SGD in place: coordinates beyond ``used`` are zero."""
-    members, p_star = state.shape[2], teacher.shape[0]
-    sample = generator.standard_normal((used, members))
+    """Do one step of SGD in place: coordinates beyond those of the sample are zero."""
+    (state, layer), (used, members), p_star = student, sample.shape, teacher.shape[0]
     active = state[:, :used]
     fields = np.concatenate([np.einsum("kdr,dr->kr", active, sample), teacher @ sample[:p_star]])
-    factors = _factors(parameters, fields, _label_noise(parameters, members, generator)) / n_inputs
+    factors, change = _changes(parameters, layer, fields, _label_noise(parameters, members, generator))
+    factors /= n_inputs
     active += factors[:, None] * sample
     if used < state.shape[1]:
         state[:, used] = factors * np.sqrt(generator.chisquare(n_inputs - used, members))
+    if change is not None:
+        layer += change / n_inputs
 
 
-def _shorten(state: FloatArray, p_star: int, recorder: _Recorder) -> None:
+def _shorten(state: FloatArray, p_star: int, layer: FloatArray, recorder: _Recorder) -> None:
     """Rotate the directions outside the teacher's span so that p of them suffice; runs that diverged become zero."""
     p = state.shape[0]
-    recorder.watch(np.sum(state**2, axis=(0, 1)))
+    recorder.watch(np.sum(state**2, axis=(0, 1)), layer)
     state[:, :, ~recorder.alive] = 0.0
     rows = np.ascontiguousarray(np.moveaxis(state[:, p_star:], -1, 0).swapaxes(1, 2))
     upper: FloatArray = np.linalg.qr(rows, mode="r")  # type: ignore[assignment]
@@ -224,7 +261,7 @@ def simulate_weights(
     # By rotational invariance any weights with these order parameters will do.
     weights = np.zeros((members, p, n_inputs))
     weights[:, :, : p + p_star] = start
-    recorder = _Recorder(parameters, Q, n_inputs, alphas)
+    recorder, layer = _Recorder(parameters, Q, n_inputs, alphas), _own_layers(parameters, members)
     done = 0
     sizes = np.diagonal(Q, axis1=1, axis2=2) if parameters.constraint is not None else None
     with np.errstate(over="ignore", invalid="ignore"):
@@ -232,12 +269,14 @@ def simulate_weights(
             for _ in range(stop - done):
                 sample = generator.standard_normal((members, n_inputs))
                 fields = np.concatenate([(weights @ sample[..., None])[..., 0].T, teacher @ sample[:, :p_star].T])
-                factors = _factors(parameters, fields, _label_noise(parameters, members, generator)).T / n_inputs
-                weights += factors[..., None] * sample[:, None]
+                factors, change = _changes(parameters, layer, fields, _label_noise(parameters, members, generator))
+                weights += (factors.T / n_inputs)[..., None] * sample[:, None]
+                if change is not None:
+                    layer += change / n_inputs
                 if sizes is not None:
                     weights *= np.sqrt(sizes / np.sum(weights**2, axis=2))[..., None]
             done = stop
-            recorder.add(index, weights[..., :p_star] @ teacher.T, weights @ np.swapaxes(weights, 1, 2))
+            recorder.add(index, weights[..., :p_star] @ teacher.T, weights @ np.swapaxes(weights, 1, 2), layer)
     return recorder.result()
 
 

@@ -33,13 +33,13 @@ class Square:
 
     def squared_error(self, sigma: FloatArray, c: FloatArray) -> FloatArray:
         """Return m^2 + 2 tr (B Sigma)^2."""
-        scaled = sigma * c
+        scaled = sigma * c[..., None, :]
         mean = np.trace(scaled, axis1=-2, axis2=-1)
         return np.asarray(mean**2 + 2.0 * np.sum(scaled * np.swapaxes(scaled, -1, -2), axis=(-2, -1)))
 
     def moments(self, sigma: FloatArray, c: FloatArray, p: int) -> Moments:
         """Return the averages of the class's docstring; O(n^2 p) operations for each matrix."""
-        scaled = sigma * c
+        scaled = sigma * c[..., None, :]
         mean = np.trace(scaled, axis1=-2, axis2=-1)
         squared = mean**2 + 2.0 * np.sum(scaled * np.swapaxes(scaled, -1, -2), axis=(-2, -1))
         students = scaled[..., :p, :]
@@ -52,4 +52,5 @@ class Square:
             2.0 * (mean * sigma[..., :p, :] + 2.0 * once),
             4.0 * (squared * own + 4.0 * mean * once[..., :p] + 8.0 * twice),
             4.0 * own,
+            mean[..., 0] * np.diagonal(own, axis1=-2, axis2=-1) + 2.0 * np.diagonal(once, axis1=-2, axis2=-1),
         )

@@ -13,7 +13,7 @@ from scipy.integrate import solve_ivp
 
 from derand._utils.validation import FloatArray, check_array
 from derand.exceptions import InputError
-from derand.teacher_student.flow import velocity
+from derand.teacher_student.flow import motion
 from derand.teacher_student.parameters import Parameters, assemble
 
 __all__ = ["FlowStatus", "Trajectory", "check_times", "integrate"]
@@ -50,6 +50,8 @@ class Trajectory:
         Time at which each ended.
     n_evaluations : int
         Evaluations of the right-hand side, each for all members of the batch that still run.
+    second_layer : ndarray of shape (..., n_times, p) or None
+        The student's second layer s where it is trained; NaN likewise.
     """
 
     alphas: FloatArray
@@ -59,6 +61,7 @@ class Trajectory:
     status: np.ndarray[Any, np.dtype[np.object_]]
     end: FloatArray
     n_evaluations: int
+    second_layer: FloatArray | None = None
 
     @property
     def success(self) -> bool:
@@ -93,20 +96,28 @@ class _Batch:
         self.parameters, self.members = parameters, members
         self.second_order, self.n_inputs = second_order, n_inputs
 
-    def unpack(self, y: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return rho (members, p, p_star) and Q (members, p, p)."""
-        p, p_star = self.parameters.p, self.parameters.p_star
-        rows = y.reshape(self.members, p, p + p_star)
-        return rows[..., p:], rows[..., :p]
+    def unpack(self, y: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return rho (members, p, p_star), Q (members, p, p) and the second layer (members, p)."""
+        p, p_star, is_trained = self.parameters.p, self.parameters.p_star, self.parameters.is_trained
+        rows = y.reshape(self.members, p, p + p_star + is_trained)
+        layer = rows[..., -1] if is_trained else np.broadcast_to(_initial_layer(self.parameters), (self.members, p))
+        return rows[..., p : p + p_star], rows[..., :p], layer
 
-    def pack(self, rho: FloatArray, Q: FloatArray) -> FloatArray:
+    def pack(self, rho: FloatArray, Q: FloatArray, layer: FloatArray) -> FloatArray:
         """Return the state vector."""
-        return np.concatenate([Q, rho], axis=-1).reshape(-1)
+        columns = [Q, rho, layer[..., None]] if self.parameters.is_trained else [Q, rho]
+        return np.concatenate(columns, axis=-1).reshape(-1)
 
     def rhs(self, _: float, y: FloatArray) -> FloatArray:
         """Return dy / d alpha."""
-        rho, Q = self.unpack(y)
-        return self.pack(*velocity(self.parameters, rho, Q, second_order=self.second_order, n_inputs=self.n_inputs))
+        rho, Q, layer = self.unpack(y)
+        state = (rho, Q, layer if self.parameters.is_trained else None)
+        return self.pack(*motion(self.parameters, state, second_order=self.second_order, n_inputs=self.n_inputs))
+
+
+def _initial_layer(parameters: Parameters) -> FloatArray:
+    """Return the second layer of the model, shape (p,)."""
+    return parameters.output[: parameters.p] * parameters.p
 
 
 def integrate(
@@ -132,49 +143,61 @@ def integrate(
     members, times = rho.shape[0], alphas.size
     out_rho = np.full((members, times, *rho.shape[1:]), np.nan)
     out_q = np.full((members, times, *Q.shape[1:]), np.nan)
+    layer = np.broadcast_to(_initial_layer(parameters), (members, parameters.p))
+    out_layer = np.full((members, times, parameters.p), np.nan)
     if alphas[0] == 0.0:  # an integrator that fails at once reports nothing
-        out_rho[:, 0], out_q[:, 0] = rho, Q
+        out_rho[:, 0], out_q[:, 0], out_layer[:, 0] = rho, Q, layer
     status = np.full(members, FlowStatus.COMPLETED, dtype=object)
     end = np.full(members, alphas[-1])
     running, now, position, evaluations = np.arange(members), 0.0, 0, 0
-    limit = _DIVERGED * (1.0 + np.trace(Q, axis1=-2, axis2=-1) + parameters.p * float(np.trace(parameters.gram)))
+    limit = _DIVERGED * (1.0 + _size(Q, layer) + parameters.p * float(np.trace(parameters.gram)))
     tolerances = _tolerances(parameters, rho, Q, rtol, atol)
     while running.size and position < times:
         batch = _Batch(parameters, running.size, second_order, n_inputs)
         leg = _Leg(batch, now, alphas[position:], limit[running], rtol)
-        done = leg.run(batch.pack(rho, Q), tolerances[running])
+        done = leg.run(batch.pack(rho, Q, layer), tolerances[running])
         evaluations += done.nfev
         stop = position + done.values.shape[1]
         for offset, column in enumerate(done.values.T):
-            out_rho[running, position + offset], out_q[running, position + offset] = batch.unpack(column)
+            at = (running, position + offset)
+            out_rho[at], out_q[at], out_layer[at] = batch.unpack(column)
         position, now = stop, done.now
         if position == times and not done.lost.any():
             break
         lost = done.lost
         status[running[lost]] = FlowStatus.STALLED if done.is_stalled else FlowStatus.DIVERGED
         end[running[lost]] = now
-        rho, Q = (part[~lost] for part in batch.unpack(done.last))
+        rho, Q, layer = (part[~lost] for part in batch.unpack(done.last))
         running = running[~lost]
     loss = np.full((members, times), np.nan)
     is_there = np.isfinite(out_rho[:, :, 0, 0])
     loss[is_there] = 0.5 * parameters.activation.squared_error(
-        assemble(parameters, out_rho[is_there], out_q[is_there]), parameters.output
+        assemble(parameters, out_rho[is_there], out_q[is_there]), parameters.outputs(out_layer[is_there])
     )
-    return Trajectory(alphas, out_rho, out_q, loss, status, end, evaluations)
+    trained = out_layer if parameters.is_trained else None
+    return Trajectory(alphas, out_rho, out_q, loss, status, end, evaluations, trained)
+
+
+def _size(Q: FloatArray, layer: FloatArray) -> FloatArray:
+    """Return what grows when a run diverges: the squared norms of weights and second layer, shape (members,)."""
+    return np.asarray(np.trace(Q, axis1=-2, axis2=-1) + np.sum(layer**2, axis=-1))
 
 
 def _tolerances(parameters: Parameters, rho: FloatArray, Q: FloatArray, rtol: float, atol: float | None) -> FloatArray:
-    """Return the absolute tolerances, shape (members, p, p + p_star): far below the overlaps that have to grow."""
+    """Return the absolute tolerances, shape (members, p, ...): far below the overlaps that have to grow."""
     members, p, p_star = rho.shape
     if atol is not None:
-        return np.full((members, p, p + p_star), atol)
+        return np.full((members, p, p + p_star + parameters.is_trained), atol)
     floor = np.finfo(float).tiny
     small = np.max(np.abs(rho), axis=(-2, -1))
     large = np.maximum(np.max(np.abs(Q), axis=(-2, -1)), floor)
     # rho = 0 stays zero, and then any tolerance will do
     small = np.where(small > 0.0, small, large)
-    wide = np.broadcast_to(large[:, None, None], (members, p, p))
-    return rtol * np.concatenate([wide, np.broadcast_to(small[:, None, None], (members, p, p_star))], axis=-1)
+    columns = [large] * p + [small] * p_star
+    if parameters.is_trained:
+        layer = float(np.max(np.abs(_initial_layer(parameters))))
+        columns.append(np.full(members, layer if layer > 0.0 else 1.0))
+    return rtol * np.broadcast_to(np.stack(columns, axis=-1)[:, None, :], (members, p, len(columns)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -239,9 +262,9 @@ class _Leg:
         return np.asarray(speed >= np.max(speed))
 
     def _excess(self, y: FloatArray) -> FloatArray:
-        """Return log(tr Q / limit) for each member."""
-        trace = np.trace(self.batch.unpack(y)[1], axis1=-2, axis2=-1)
-        return np.asarray(np.log(np.maximum(trace, np.finfo(float).tiny) / self.limit))
+        """Return log(size / limit) for each member."""
+        _, Q, layer = self.batch.unpack(y)
+        return np.asarray(np.log(np.maximum(_size(Q, layer), np.finfo(float).tiny) / self.limit))
 
     def _event(self) -> Callable[[float, FloatArray], float]:
         """Return the event function: zero where the first member's norms pass the limit."""

@@ -13,7 +13,7 @@ def test_single_teacher_is_a_bernoulli_equation():
     from scipy.integrate import solve_ivp
 
     gamma, n = 0.05, 1e6
-    found = TeacherStudent(1, 1, lr=gamma).escape_time(n, second_order=False)
+    found = TeacherStudent(1, 1, lr=gamma).escape_time(n, q0=1 / 3, second_order=False)
 
     def rhs(_, y):
         rho, q = y
@@ -58,6 +58,7 @@ def test_noise_on_the_plateau_shortens_the_time():
     model = TeacherStudent(4, 2, lr=0.1)
     plain, noisy = model.escape_time(1e8), model.escape_time(1e8, fluctuations=True)
     kappa = model.overlap_law(n_samples=2, rng=0).noise_ratio
+    assert kappa > 0.1
     assert math.isclose(plain.time - noisy.time, math.log(1 + kappa) / (2 * plain.rate), rel_tol=1e-3)
 
 
@@ -65,9 +66,25 @@ def test_narrow_students_get_down_to_their_floor():
     assert TeacherStudent(1, 2, T=np.diag([1.5, 0.5])).escape_time(1e6).time > 0
 
 
+def test_norms_of_the_start_dont_matter_for_gradient_flow():
+    """rho / sqrt(q) grows at the same rate on the way to the plateau; with the second-order term they do matter."""
+    model = TeacherStudent(4, 2)
+    norms = (0.1, model.plateau(second_order=False).q, 2.0)
+    times = [model.escape_time(1e8, q0=q0, second_order=False).time for q0 in norms]
+    assert np.allclose(times, times[0], rtol=1e-6)
+    fast = TeacherStudent(4, 2, lr=0.15)
+    assert abs(fast.escape_time(1e8, q0=2.0).time / fast.escape_time(1e8, q0=0.1).time - 1) > 1e-3
+
+
 def test_bad_arguments():
     with pytest.raises(InputError, match="N must"):
         TeacherStudent(4, 2).escape_time(3)
+    with pytest.raises(InputError, match="q0"):
+        TeacherStudent(4, 2, lr=0.1).escape_time(1e6, q0=6.0)
+    with pytest.raises(InputError, match="q0"):
+        TeacherStudent(4, 2).escape_time(1e6, q0=-1.0)
+    with pytest.raises(InputError, match="realisable"):
+        TeacherStudent(4, 2).escape_time(10, n_starts=50, rng=0)
     with pytest.raises(InputError, match="n_starts"):
         TeacherStudent(4, 2).escape_time(1e6, n_starts=1)
     with pytest.raises(InputError, match="left"):

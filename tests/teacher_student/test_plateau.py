@@ -2,11 +2,12 @@ import math
 
 import numpy as np
 import pytest
+from scipy.integrate import simpson
 from scipy.optimize import brentq
 
 from derand.exceptions import InputError
 from derand.teacher_student import TeacherStudent
-from derand.teacher_student.plateau import noise_ratio
+from derand.teacher_student.plateau import gathered_noise
 
 SETTINGS = [
     (4, 2, {"lr": 0.1}),
@@ -105,20 +106,40 @@ def test_beyond_the_threshold_and_outside_the_quadratic_model():
         TeacherStudent(2, 1, T=[[0.0]]).critical_lr()
 
 
-def test_noise_ratio_needs_an_isotropic_teacher():
+def test_gathered_noise_needs_an_isotropic_teacher_and_a_start_in_the_basin():
     with pytest.raises(InputError, match="multiple of the identity"):
-        noise_ratio(TeacherStudent(2, 2, T=np.diag([1.0, 2.0])).parameters)
+        gathered_noise(TeacherStudent(2, 2, T=np.diag([1.0, 2.0])).parameters, 1.0)
+    model = TeacherStudent(4, 2, lr=0.1)
+    for q0 in (model.plateau().basin, 0.0, np.nan):
+        with pytest.raises(InputError, match="q0"):
+            gathered_noise(model.parameters, q0)
 
 
-def test_noise_ratio_from_the_fourth_moment():
-    """Variance rate of rho on the plateau, by exact quadrature of the square of one step."""
+def one_step_variance(model, q):
+    """Variance rate of an entry of N^(1/2) rho at rho = 0, Q = qI, by exact quadrature of the square of one step."""
     from derand.gaussian import tensor_gauss_hermite
 
+    nodes, weights = tensor_gauss_hermite(8, 3)
+    z = nodes * np.sqrt([q, q, 1.0])
+    u = (z[:, 0] ** 2 + z[:, 1] ** 2) / 2 - z[:, 2] ** 2
+    return 4 * model.lr**2 * weights @ ((u**2 + 0.3) * (z[:, 0] * z[:, 2]) ** 2)
+
+
+def test_gathered_noise_on_the_plateau_from_the_fourth_moment():
     model = TeacherStudent(2, 1, lr=0.06, noise=0.3)
     spot = model.plateau()
-    nodes, weights = tensor_gauss_hermite(8, 3)
-    z = nodes * np.sqrt([spot.q, spot.q, 1.0])
-    u = (z[:, 0] ** 2 + z[:, 1] ** 2) / 2 - z[:, 2] ** 2
-    rate = 4 * 0.06**2 * weights @ ((u**2 + 0.3) * (z[:, 0] * z[:, 2]) ** 2)
-    predicted = rate / (2 * spot.escape_rates[0]) / spot.q
-    assert math.isclose(noise_ratio(model.parameters), predicted, rel_tol=1e-13)
+    predicted = one_step_variance(model, spot.q) / (2 * spot.escape_rates[0]) / spot.q
+    assert math.isclose(gathered_noise(model.parameters, spot.q), predicted, rel_tol=1e-13)
+
+
+@pytest.mark.parametrize("q0", [0.2, 1.0, 1.5])
+def test_gathered_noise_from_other_norms_by_simpsons_rule(q0):
+    """The integral along the equations of motion themselves, with the variance by quadrature."""
+    model = TeacherStudent(2, 1, lr=0.06, noise=0.3)
+    alphas = np.linspace(0.0, 60.0, 301)
+    run = model.solve(np.full((2, 1), 1e-12), q0 * np.eye(2), alphas)
+    growth = run.rho[:, 0, 0] / 1e-12
+    values = np.array([one_step_variance(model, q) for q in run.Q[:, 0, 0]]) / growth**2
+    rest = values[-1] / (2 * model.plateau().escape_rates[0])
+    predicted = (simpson(values, x=alphas) + rest) / q0
+    assert math.isclose(gathered_noise(model.parameters, q0), predicted, rel_tol=1e-4)

@@ -19,6 +19,7 @@ def test_moments_agree_with_exact_quadrature():
         np.einsum("n,nk,nj->kj", weights * u, slopes, z),
         np.einsum("n,nk,nj->kj", weights * u**2, slopes, slopes),
         np.einsum("n,nk,nj->kj", weights, slopes, slopes),
+        (weights * u) @ (z[:, :2] ** 2),
     )
     for computed, value in zip(found, predicted, strict=True):
         assert np.allclose(computed, value, rtol=1e-13, atol=1e-13)
