@@ -10,7 +10,7 @@ from typing import Any, Protocol
 from derand._utils.arrays import array_namespace
 from derand._utils.validation import check_int, check_option, check_scalar
 from derand.exceptions import InputTypeError
-from derand.gaussian.special import normal_cdf, normal_pdf
+from derand.gaussian.special import erf, normal_cdf, normal_pdf
 
 __all__ = ["ACTIVATIONS", "HiddenActivation", "ThreeDerivatives", "make_activation"]
 
@@ -167,8 +167,8 @@ def _gelu_jet(z: Any, order: int) -> tuple[Any, ...]:
 
 
 def _erf_jet(z: Any, order: int) -> tuple[Any, ...]:
-    """Return the derivatives of erf(z) = 2 Phi(sqrt(2) z) - 1."""
-    value = 2.0 * normal_cdf(_ROOT_TWO * z) - 1.0
+    """Return the derivatives of erf(z)."""
+    value = erf(z)
     if order == 0:
         return (value,)
     slope = 2.0 * _ROOT_TWO * normal_pdf(_ROOT_TWO * z)

@@ -44,7 +44,11 @@ class FirstLayer(NamedTuple):
 class NetworkObjective:
     r"""F = sum_i weights_i l(f(x_i), y_i) + lam ||W_1||_F^2 as a function of the trained parameters.
 
-    Only the first layer decays, as in the paper.  The methods are those that `minimize_sosp` wants.
+    The methods are those that `minimize_sosp` wants.  Only the first layer decays, as in the paper, unless `rest_decay`
+    says otherwise.  Where all layers are trained and only the first one decays, F may have no minimum: W_1 to 0 and
+    W_2 to infinity keep f, nearly, and lose the penalty.  A search then drifts, W_perp tends to 0, but so does W_1; a
+    decay of the later weights, however small, gives F a minimum and changes nothing in the identity below, since it
+    doesn't depend on W_1 and b_1.
 
     For Gaussian inputs and a teacher of directions U, Stein's identity across U gives at *every* point, stationary or
     not, trained biases or not,
@@ -64,6 +68,8 @@ class NetworkObjective:
         Decay of the first layer, >= 0.
     frozen : sequence of str, default ()
         Blocks that aren't trained, see `Network.mask`.
+    rest_decay : float, default 0.0
+        Decay of the weights of the later layers, >= 0.
     base : ndarray of shape (n_parameters,), optional
         Values of the frozen parameters; needed where there are any.
 
@@ -106,11 +112,16 @@ class NetworkObjective:
         *,
         loss: str | Loss = "squared",
         lam: float = 1e-3,
+        rest_decay: float = 0.0,
         frozen: Sequence[str] = (),
         base: Any = None,
     ) -> None:
         self.network, self.loss = network, make_loss(loss)
         self.lam = check_scalar(lam, "lam", low=0.0, high=math.inf, high_open=True)
+        self.rest_decay = check_scalar(rest_decay, "rest_decay", low=0.0, high=math.inf, high_open=True)
+        self._decay = np.zeros(network.n_parameters)
+        for name in network.names[::2]:
+            self._decay[network.slice_of(name)] = self.lam if name == "W1" else self.rest_decay
         self.sample = _checked_sample(sample, network)
         check_targets(self.loss, to_numpy(self.sample.y))
         self.frozen = tuple(frozen)
@@ -210,7 +221,7 @@ class NetworkObjective:
             tape, dloss = self._tape(parameters, part, order=1)
             risk += self._mean(part, self.loss.value(tape.output, part.y))
             total += self.network.pack(tape.gradient(dloss))
-        total[self.network.slice_of("W1")] += 2.0 * self.lam * parameters[self.network.slice_of("W1")]
+        total += 2.0 * self._decay * parameters
         return risk + self._penalty(parameters), total[self._trained]
 
     def hessp(self, x: Any, v: Any) -> FloatArray:
@@ -298,9 +309,7 @@ class NetworkObjective:
             weights = array_namespace(part.X).reshape(part.weights, (-1, 1))
             dslope = weights * self.loss.hessian_product(tape.output, part.y, tangent[0])
             total += self.network.pack(tape.hessian_product(moves, tangent, dslope))
-        where = self.network.slice_of("W1")
-        total[where] += 2.0 * self.lam * direction[where]
-        return total
+        return total + 2.0 * self._decay * direction
 
     def _tape_with_gradient(self, parameters: FloatArray, part: Sample) -> Tape:
         """Return the passes for Hessian products; kept for the next product where the sample is one chunk."""
@@ -334,9 +343,8 @@ class NetworkObjective:
         return float(array_namespace(losses).sum(part.weights * losses))
 
     def _penalty(self, parameters: FloatArray) -> float:
-        """Return lam ||W_1||^2."""
-        W = parameters[self.network.slice_of("W1")]
-        return self.lam * dot(W, W)
+        """Return lam ||W_1||^2 and the decay of the later layers."""
+        return dot(self._decay * parameters, parameters)
 
 
 def _checked_sample(sample: Sample, network: Network) -> Sample:

@@ -142,6 +142,7 @@ def train_network(
     *,
     loss: str | Loss = "squared",
     lam: float = 1e-3,
+    rest_decay: float = 0.0,
     frozen: Sequence[str] = (),
     start: Any = None,
     gtol: float = 1e-6,
@@ -169,6 +170,9 @@ def train_network(
         See `derand.structure.make_loss`.
     lam : float, default 1e-3
         Decay of the first layer.
+    rest_decay : float, default 0.0
+        Decay of the later weights.  With 0 and all layers trained there may be no minimum to go to, only a drift of W_1
+        to 0 and W_2 to infinity; see `NetworkObjective`.
     frozen : sequence of str, default ()
         Blocks that keep their start values, see `Network.mask`.
     start : ndarray of shape (n_parameters,), optional
@@ -209,7 +213,8 @@ def train_network(
     >>> import numpy as np
     >>> from derand.structure import MultiIndexTeacher, gaussian_population
     >>> teacher = MultiIndexTeacher([0.6, 0.8], lambda s: np.tanh(s[:, 0]) + 1.0)
-    >>> trained = train_network(Network(2, 6), gaussian_population(teacher, n_nodes=20), lam=1e-2)
+    >>> population = gaussian_population(teacher, n_nodes=20)
+    >>> trained = train_network(Network(2, 6), population, lam=1e-2, rest_decay=1e-3)
     >>> trained.result.success, bool(trained.certificate.share > 0.99999)
     (True, True)
     """
@@ -217,7 +222,7 @@ def train_network(
     begin = network.random_parameters(rng=generator) if start is None else check_array(start, "start", ndim=1)
     if begin.shape != (network.n_parameters,):
         raise InputError(f"start must have shape {(network.n_parameters,)}, got {begin.shape}")
-    objective = NetworkObjective(network, sample, loss=loss, lam=lam, frozen=frozen, base=begin)
+    objective = NetworkObjective(network, sample, loss=loss, lam=lam, rest_decay=rest_decay, frozen=frozen, base=begin)
     snapshots = Snapshots(n_snapshots)
     where, shape = network.slice_of("W1"), network.shapes[0]
     snapshots.add(0, begin[where].reshape(shape))
