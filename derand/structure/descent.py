@@ -152,20 +152,26 @@ def noisy_descent(
     n_perturbations, is_converged = 0, False
     for index, batch in zip(range(limit), batches, strict=False):
         snapshots.add(index, x[where].reshape(shape))
-        gradient = NetworkObjective(network, batch, loss=cost, lam=lam).value_and_grad(x)[1] * trained
+        gradient = _gradient(NetworkObjective(network, batch, loss=cost, lam=lam), x) * trained
         norms.append(norm(gradient))
         if norms[-1] <= gtol:
             is_converged = True
             break
         if noise > 0.0 and norm(gradient[where]) <= threshold:
             x = x + noise * trained * generator.standard_normal(x.size)
-            gradient = NetworkObjective(network, batch, loss=cost, lam=lam).value_and_grad(x)[1]
+            gradient = _gradient(NetworkObjective(network, batch, loss=cost, lam=lam), x)
             n_perturbations += 1
         x = x - steps * gradient
         if not np.isfinite(x).all():
             raise NonConvergenceError(f"the parameters overflow at step {index + 1}: take a smaller step")
     path = snapshots.finish(len(norms), x[where].reshape(shape))
     return DescentResult(x, path, len(norms), n_perturbations, np.array(norms), is_converged)
+
+
+def _gradient(objective: NetworkObjective, x: FloatArray) -> FloatArray:
+    """Return the gradient; overflow is left for the check of the parameters to report."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        return objective.value_and_grad(x)[1]
 
 
 def _steps(network: Network, step: float, bias_step: float | None) -> FloatArray:
