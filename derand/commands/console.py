@@ -7,14 +7,24 @@ import json
 import math
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from enum import IntEnum
 from pathlib import Path
 from typing import Any
 
-from derand.exceptions import InputError
+from derand.exceptions import DerandError, InputError
 
-__all__ = ["ExitCode", "Progress", "add_output_options", "check_plot_path", "save_plot", "to_json", "write_json"]
+__all__ = [
+    "ExitCode",
+    "Progress",
+    "add_output_options",
+    "check_plot_path",
+    "naming",
+    "save_plot",
+    "to_json",
+    "write_json",
+]
 
 _PICTURES = (".png", ".svg", ".pdf")
 
@@ -84,6 +94,41 @@ def check_plot_path(path: str | None) -> None:
         raise InputError(f"--plot must name a file that ends in {', '.join(_PICTURES)}, got {path}")
     if not file.parent.is_dir():
         raise InputError(f"--plot must name a file in an existing folder, got {path}")
+
+
+@contextmanager
+def naming(path: str | None) -> Iterator[None]:
+    """Put the name of a file before the message of every error of derand that the block raises.
+
+    Parameters
+    ----------
+    path : str or None
+        The file that the block reads; None changes nothing.
+
+    Yields
+    ------
+    None
+        The block.
+
+    Raises
+    ------
+    DerandError
+        The one that the block raised, of the same type.
+
+    Examples
+    --------
+    >>> with naming("data.csv"):
+    ...     raise InputError("line 3 is empty")
+    Traceback (most recent call last):
+        ...
+    derand.exceptions.InputError: data.csv: line 3 is empty
+    """
+    try:
+        yield
+    except DerandError as error:
+        if path is not None and path not in str(error):
+            error.args = (f"{path}: {error}",)
+        raise
 
 
 def save_plot(display: Any, path: str | None, **options: Any) -> None:

@@ -6,6 +6,7 @@ from itertools import combinations
 
 import numpy as np
 
+from derand.commands.console import naming
 from derand.exceptions import InputError
 from derand.io import EdgeList, read_graph
 from derand.maxcut.problem import MaxCutProblem
@@ -68,10 +69,11 @@ def read_edges(path: str | None, graph_format: str | None = None) -> EdgeList:
     """
     if path is None:
         return karloff_graph()
-    edges = read_graph(path, graph_format)
-    if edges.format == "qubo":
-        raise InputError(f"{path} holds a quadratic binary program, not a graph")
-    return edges.undirected()
+    with naming(path):
+        edges = read_graph(path, graph_format)
+        if edges.format == "qubo":
+            raise InputError("the file holds a quadratic binary program, not a graph")
+        return edges.undirected()
 
 
 def to_problem(edges: EdgeList) -> MaxCutProblem:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from fractions import Fraction
 
-from derand.commands.console import ExitCode, write_json
+from derand.commands.console import ExitCode, add_output_options, naming, write_json
 from derand.commands.graph_input import read_edges, to_problem
 from derand.io.certificates import read_certificate
 from derand.io.formats import FORMATS
@@ -19,6 +19,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("graph", metavar="GRAPH", help="the graph, gzipped or not")
     parser.add_argument("certificate", metavar="CERTIFICATE", help="as written by derand maxcut --certificate")
     parser.add_argument("--format", choices=sorted(FORMATS), help="of GRAPH (default: by name or content)")
+    add_output_options(parser)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -35,8 +36,10 @@ def run(args: argparse.Namespace) -> int:
         The exit code; a certificate that doesn't hold raises, and ends the command with exit code 1.
     """
     problem = to_problem(read_edges(args.graph, args.format))
-    value, bound = Certificate.from_dict(read_certificate(args.certificate)).verify(problem)
-    write_json({"accepted": True, "cut_value": _plain(value), "upper_bound": _plain(bound), "optimal": value == bound})
+    with naming(args.certificate):
+        value, bound = Certificate.from_dict(read_certificate(args.certificate)).verify(problem)
+    document = {"accepted": True, "cut_value": _plain(value), "upper_bound": _plain(bound), "optimal": value == bound}
+    write_json(document, args.output)
     return ExitCode.SOLVED
 
 

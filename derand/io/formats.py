@@ -142,7 +142,8 @@ def format_of_content(data: bytes) -> str:
             return found
     if content and re.search(rb"[\t,;|]", content[0]):
         return "csv"
-    raise GraphFormatError("the content doesn't tell its format; pass format='rudy', 'metis', 'csv', ...", line=1)
+    text = "the content doesn't tell its format; name it, for instance format='csv' (--format csv in a shell)"
+    raise GraphFormatError(text, line=1)
 
 
 def _format_of_integers(data: bytes, content: list[bytes]) -> str | None:
