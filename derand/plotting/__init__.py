@@ -2,5 +2,15 @@
 
 from derand.plotting.cut import CutDisplay
 from derand.plotting.sosp import SOSPDisplay
+from derand.plotting.teacher_solutions import FrameDriftDisplay, HessianSpectrumDisplay, SolutionDistanceDisplay
+from derand.plotting.teacher_student import EscapeTimeDisplay, LossCurvesDisplay
 
-__all__ = ["CutDisplay", "SOSPDisplay"]
+__all__ = [
+    "CutDisplay",
+    "EscapeTimeDisplay",
+    "FrameDriftDisplay",
+    "HessianSpectrumDisplay",
+    "LossCurvesDisplay",
+    "SOSPDisplay",
+    "SolutionDistanceDisplay",
+]

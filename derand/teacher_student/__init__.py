@@ -8,6 +8,7 @@ from derand.teacher_student.plateau import CriticalRates, Plateau
 from derand.teacher_student.simulation import Simulation
 from derand.teacher_student.smooth import SmoothActivation
 from derand.teacher_student.spectrum import HessianSpectrum
+from derand.teacher_student.sweep import SweepPoint, grid, sweep
 from derand.teacher_student.trajectory import FlowStatus, Trajectory
 
 __all__ = [
@@ -21,8 +22,11 @@ __all__ = [
     "SelectedSolution",
     "Simulation",
     "SmoothActivation",
+    "SweepPoint",
     "Tail",
     "TeacherStudent",
     "Trajectory",
     "conserved_frame",
+    "grid",
+    "sweep",
 ]

@@ -164,10 +164,10 @@ def gathered_noise(parameters: Parameters, q0: Any) -> float:
 
 def check_start_norm(q0: Any, spot: Plateau) -> float:
     """Return a checked initial squared norm, or raise InputError where it doesn't lead to the plateau."""
-    q0 = check_scalar(q0, "q0", low=0.0, high=math.inf, low_open=True, high_open=True)
-    if q0 >= spot.basin:
+    size: float = check_scalar(q0, "q0", low=0.0, high=math.inf, low_open=True, high_open=True)
+    if size >= spot.basin:
         raise InputError(f"q0 must be below {spot.basin:.6g}, where the norms diverge instead of reaching the plateau")
-    return q0
+    return size
 
 
 def _norm_flow(parameters: Parameters, q: float) -> tuple[float, float]:
