@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from scipy.optimize import brentq
-from scipy.sparse.linalg import LinearOperator, eigsh
 
 from derand._utils.validation import FloatArray, check_option, check_scalar
 from derand.exceptions import InputTypeError
@@ -19,10 +18,13 @@ from derand.two_step.directions import LowRank, low_rank_part
 from derand.two_step.dynamics import TwoStepResult
 from derand.two_step.resolvent import GramQuadrature
 
-__all__ = ["LOCALISED_NEURONS", "OutlierPrediction", "predict_outliers"]
+__all__ = ["LOCALISED_SHARE", "BoolArray", "OutlierPrediction", "normalised_roots", "predict_outliers"]
 
-#: A singular vector on fewer neurons than this, 1/sum u_i^4, is localised: an artefact of a few large |a_i|.
-LOCALISED_NEURONS = 8.0
+#: A singular vector on a smaller share of the neurons than this is localised: an artefact of a few large |a_i|.
+#: The powers a, a^2, a^3 of the second layer have the shares 1/3, 1/12 and 1/46.
+LOCALISED_SHARE = 0.01
+_RANDOM_COLUMNS = 4
+_STEPS = 30
 BoolArray = np.ndarray[Any, np.dtype[np.bool_]]
 
 
@@ -32,14 +34,18 @@ class OutlierPrediction:
 
     Attributes
     ----------
+    count : int
+        Number of outliers that aren't artefacts of a few neurons.
     theta : ndarray of shape (m,)
         Singular values of the low-rank part, descending; the spikes aren't orthogonal, so not the norms of its terms.
     bbp_location : ndarray of shape (m,)
         Where they would be on the undeformed bulk, from `bbp`.
     location : ndarray of shape (k,)
-        Singular values of W2 predicted beyond the threshold, descending.
+        Singular values of W2 predicted beyond the threshold, descending, artefacts among them.
+    participation : ndarray of shape (k,)
+        Share of the neurons that the left vectors sit on, 1/(N sum_i u_i^4).
     is_localised : ndarray of bool of shape (k,)
-        Whether the left vector sits on a few neurons.
+        Which of them are artefacts.
     left_cos2, right_cos2 : ndarray of shape (k,)
         Predicted squared norms of the projections of the singular vectors on the low-rank part's spaces.
     right_vectors : ndarray of shape (k, d)
@@ -48,40 +54,27 @@ class OutlierPrediction:
         Edge of the bulk.
     threshold : float
         What counts as beyond it.
+    normalised_location : ndarray of shape (count,)
+        Outliers predicted for W2 with rows of norm 1, which ``count`` counts.
     """
 
+    count: int
     theta: FloatArray
     bbp_location: FloatArray
     location: FloatArray
+    participation: FloatArray
     is_localised: BoolArray
     left_cos2: FloatArray
     right_cos2: FloatArray
     right_vectors: FloatArray
     edge: BulkEdge
     threshold: float
-
-    @property
-    def count(self) -> int:
-        """Number of outliers that aren't localised."""
-        return int(np.sum(~self.is_localised))
+    normalised_location: FloatArray
 
     @property
     def n_localised(self) -> int:
-        """Number of localised ones."""
+        """Number of artefacts."""
         return int(np.sum(self.is_localised))
-
-
-class _Bulk(Protocol):
-    """The full-rank part as seen from the spikes."""
-
-    edge: BulkEdge
-    top: float
-
-    def left(self, s: float) -> FloatArray:
-        """Return L^T s (s^2 - B B^T)^{-1} L."""
-
-    def right(self, s: float) -> FloatArray:
-        """Return R s (s^2 - B^T B)^{-1} R^T."""
 
 
 class _ProfileBulk:
@@ -103,26 +96,23 @@ class _ProfileBulk:
         return np.asarray(self.profile.resolvents(s)[1] * self.gram)
 
 
-class _ResolventBulk:
-    """The full-rank part itself, whose columns aren't isotropic, by Lanczos quadrature."""
+class _ResolventBulk(_ProfileBulk):
+    """Independent rows, as there, and the columns of the full-rank part itself by Lanczos quadrature."""
 
     def __init__(self, rest: FloatArray, variances: FloatArray, spikes: LowRank) -> None:
-        self.edge = RowProfile(variances, rest.shape[1]).edge()
-        empty = variances == 0.0
-        left = np.where(empty[:, None], 0.0, spikes.left)
-        alone = spikes.left[empty]
-        self.alone = alone.T @ alone
-        self.left_part = GramQuadrature(lambda block: rest @ (rest.T @ block), left)
-        self.right_part = GramQuadrature(lambda block: rest.T @ (rest @ block), spikes.right.T)
-        self.top = max(_largest_singular_value(rest), self.edge.location)
-
-    def left(self, s: float) -> FloatArray:
-        """Return L^T s (s^2 - B B^T)^{-1} L; empty rows of B contribute L_i^T L_i / s."""
-        return np.asarray(self.left_part.resolvent(s) + self.alone / s)
+        super().__init__(variances, spikes)
+        self.m = spikes.right.shape[0]
+        # A few random columns make the largest Ritz value reach the edge even where no spike looks.
+        random = np.random.default_rng(0).standard_normal((rest.shape[1], _RANDOM_COLUMNS))
+        gram = rest.T @ rest
+        self.quadrature = GramQuadrature(
+            lambda block: gram @ block, np.concatenate([spikes.right.T, random], axis=1), steps=_STEPS
+        )
+        self.top = max(float(np.sqrt(max(self.quadrature.nodes[-1], 0.0))), self.edge.location)
 
     def right(self, s: float) -> FloatArray:
         """Return R s (s^2 - B^T B)^{-1} R^T."""
-        return self.right_part.resolvent(s)
+        return self.quadrature.resolvent(s)[: self.m, : self.m]
 
 
 def predict_outliers(
@@ -131,7 +121,7 @@ def predict_outliers(
     kmax: int | None = None,
     memory: bool | None = None,
     bulk: str = "resolvent",
-    level: float = 0.99,
+    level: float = 0.999,
 ) -> OutlierPrediction:
     r"""Return the outliers of W2 that the low-rank part makes in the full-rank part.
 
@@ -155,7 +145,7 @@ def predict_outliers(
     bulk : {"resolvent", "rows", "isotropic"}, default "resolvent"
         What is known of B: the matrix W2 - L R itself; only the norms of its rows; or only its shape, all rows of
         norm 1.
-    level : float in (0, 1), default 0.99
+    level : float in (0, 1), default 0.999
         Tracy-Widom level of the threshold.
 
     Returns
@@ -178,7 +168,7 @@ def predict_outliers(
     Notes
     -----
     Rows of B with a variance beyond the threshold of `localised_rows` are moved to the low-rank part; the outliers
-    that they make are flagged.  About 80 products of B with m vectors, m the number of spikes; deterministic.
+    that they make are flagged.  One product B' B and thirty of it with a few vectors; deterministic.
 
     References
     ----------
@@ -201,30 +191,64 @@ def predict_outliers(
     level = check_scalar(level, "level", low=0.0, high=1.0, low_open=True, high_open=True)
     spikes = low_rank_part(result, kmax, memory=_memory(result, memory))
     _, theta, _ = spikes.singular_values()
-    c = result.W0.shape[0] / result.W0.shape[1]
-    rest, variances = result.W2 - spikes.left @ spikes.right, np.ones(result.W0.shape[0])
-    extended = spikes
-    if bulk != "isotropic":
-        variances = np.einsum("ij,ij->i", rest, rest)
-        extended, rest, variances = _move_rows(spikes, rest, variances)
-    part: _Bulk = (
-        _ResolventBulk(rest, variances, extended) if bulk == "resolvent" else _ProfileBulk(variances, extended)
-    )
-    margin = max(tracy_widom_quantile(level), 0.5) * part.edge.scale
-    threshold = max(part.edge.location + margin, part.top + 0.25 * part.edge.scale)
-    roots = _roots(part, extended, threshold)
+    rest = result.W2 - spikes.left @ spikes.right
+    part, extended, threshold, roots = _solve(spikes, rest, bulk, level)
+    scaled = roots if bulk == "isotropic" else normalised_roots(result.W2, spikes, bulk=bulk, level=level)
     shapes = [_shape(part, extended, s) for s in roots]
+    shares = np.array([1.0 / (rest.shape[0] * shape[3]) for shape in shapes])
+    localised = np.ones(len(roots), dtype=bool)
+    localised[np.argsort(-shares, kind="stable")[: len(scaled)]] = False
     return OutlierPrediction(
+        len(scaled),
         theta,
-        bbp(theta, c).location,
+        bbp(theta, rest.shape[0] / rest.shape[1]).location,
         np.array(roots),
-        np.array([1.0 / shape[3] < LOCALISED_NEURONS for shape in shapes], dtype=bool),
+        shares,
+        localised,
         np.array([shape[0] for shape in shapes]),
         np.array([shape[1] for shape in shapes]),
-        np.array([shape[2] for shape in shapes]).reshape(len(roots), result.W0.shape[1]),
+        np.array([shape[2] for shape in shapes]).reshape(len(roots), rest.shape[1]),
         part.edge,
         threshold,
+        np.array(scaled),
     )
+
+
+def normalised_roots(W: FloatArray, spikes: LowRank, *, bulk: str = "resolvent", level: float = 0.999) -> list[float]:
+    """Return the outliers predicted for weights whose rows are scaled to norm 1, descending.
+
+    Parameters
+    ----------
+    W : ndarray of shape (N, d)
+        The weights.
+    spikes : LowRank
+        Their low-rank part.
+    bulk : str, default "resolvent"
+        As in `predict_outliers`.
+    level : float, default 0.999
+        As there.
+
+    Returns
+    -------
+    list of float
+        Predicted singular values beyond the threshold.
+    """
+    lengths = np.linalg.norm(W, axis=1)[:, None]
+    scaled = LowRank(spikes.left / lengths, spikes.right)
+    return _solve(scaled, W / lengths - scaled.left @ scaled.right, bulk, level)[3]
+
+
+def _solve(
+    spikes: LowRank, rest: FloatArray, bulk: str, level: float
+) -> tuple[_ProfileBulk, LowRank, float, list[float]]:
+    """Return the full-rank part, the spikes with localised rows among them, the threshold and the outliers."""
+    variances = np.ones(rest.shape[0])
+    if bulk != "isotropic":
+        spikes, rest, variances = _move_rows(spikes, rest, np.einsum("ij,ij->i", rest, rest))
+    part = _ResolventBulk(rest, variances, spikes) if bulk == "resolvent" else _ProfileBulk(variances, spikes)
+    margin = max(tracy_widom_quantile(level), 0.5) * part.edge.scale
+    threshold = max(part.edge.location + margin, part.top + 0.25 * part.edge.scale)
+    return part, spikes, threshold, _roots(part, spikes, threshold)
 
 
 def _memory(result: TwoStepResult, memory: bool | None) -> bool:
@@ -254,19 +278,7 @@ def _move_rows(spikes: LowRank, rest: FloatArray, variances: FloatArray) -> tupl
     return moved, rest, variances
 
 
-def _largest_singular_value(matrix: FloatArray) -> float:
-    """Return the largest singular value to three digits, from below."""
-    d = matrix.shape[1]
-    if min(matrix.shape) < 16:
-        return float(np.linalg.norm(matrix, 2))
-    gram = LinearOperator((d, d), matvec=lambda x: matrix.T @ (matrix @ x), dtype=np.float64)
-    start = np.random.default_rng(0).standard_normal(d)
-    options: dict[str, Any] = {"which": "LA", "tol": 1e-4, "v0": start, "ncv": 24, "return_eigenvectors": False}
-    found = eigsh(gram, 1, **options)
-    return float(np.sqrt(found[0]))
-
-
-def _strengths(part: _Bulk, s: float) -> tuple[FloatArray, FloatArray]:
+def _strengths(part: _ProfileBulk, s: float) -> tuple[FloatArray, FloatArray]:
     """Return eigenvalues (descending) and vectors p of A_r A_l at s; a singular value is where one of them is 1."""
     right, left = part.right(s), part.left(s)
     sizes, basis = np.linalg.eigh(right)
@@ -275,7 +287,7 @@ def _strengths(part: _Bulk, s: float) -> tuple[FloatArray, FloatArray]:
     return values[::-1], (root @ vectors)[:, ::-1]
 
 
-def _roots(part: _Bulk, spikes: LowRank, threshold: float) -> list[float]:
+def _roots(part: _ProfileBulk, spikes: LowRank, threshold: float) -> list[float]:
     """Return the predicted singular values beyond a threshold, descending."""
     low = threshold * (1.0 + 1e-9)
     high = 2.0 * (threshold + float(np.linalg.norm(spikes.left) * np.linalg.norm(spikes.right)))
@@ -291,7 +303,7 @@ def _roots(part: _Bulk, spikes: LowRank, threshold: float) -> list[float]:
     return found
 
 
-def _shape(part: _Bulk, spikes: LowRank, s: float) -> tuple[float, float, FloatArray, float]:
+def _shape(part: _ProfileBulk, spikes: LowRank, s: float) -> tuple[float, float, FloatArray, float]:
     """Return left cos^2, right cos^2, unit right vector and sum u_i^4 of the left vector at a root s."""
     values, vectors = _strengths(part, s)
     p = vectors[:, int(np.argmin(np.abs(values - 1.0)))]

@@ -1,0 +1,357 @@
+"""Phase diagrams over the exponents of the two step sizes: predicted against counted."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from derand._utils.rng import RNGLike, check_rng
+from derand._utils.validation import FloatArray, check_array, check_int, check_scalar
+from derand.exceptions import InputError
+from derand.two_step.activations import TwoStepActivation, as_activation
+from derand.two_step.assumptions import check_first_coefficient, warn_about_labels, warn_about_step
+from derand.two_step.count import as_exponent, predicted_count
+from derand.two_step.directions import low_rank_part
+from derand.two_step.dynamics import Batch, TwoStepResult, correlation_gradient, split_batches, step_sizes
+from derand.two_step.measurement import normalised_outliers
+from derand.two_step.outliers import normalised_roots
+
+__all__ = ["PhaseDiagram", "Problem", "phase_diagram", "random_problem"]
+
+IntArray = np.ndarray[Any, np.dtype[np.int64]]
+
+_SHARED_BYTES = 1e9
+_FIELDS = ("predicted", "counted", "theta")
+_ORDERS = 7
+
+
+class Problem(NamedTuple):
+    """Data and weights at the start.
+
+    Attributes
+    ----------
+    X : ndarray of shape (n, d)
+        Standard normal inputs.
+    y : ndarray of shape (n,)
+        Labels.
+    W0 : ndarray of shape (N, d)
+        First layer, entries N(0, 1/d).
+    a0 : ndarray of shape (N,)
+        Second layer, entries N(0, 1/N).
+    directions : ndarray of shape (K, d)
+        The target's directions, orthonormal.
+    """
+
+    X: FloatArray
+    y: FloatArray
+    W0: FloatArray
+    a0: FloatArray
+    directions: FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class PhaseDiagram:
+    """Numbers of outliers over a grid of exponents.
+
+    Attributes
+    ----------
+    alphas1, alphas2 : tuple of float
+        The exponents.
+    asymptotic : ndarray of int of shape (A1, A2)
+        `predicted_count`, for N to infinity.
+    predicted : ndarray of int of shape (A1, A2)
+        Count predicted at this size, as in `predict_outliers`.
+    counted : ndarray of int of shape (A1, A2)
+        Count in W2, as in `count_outliers`.
+    theta : ndarray of shape (A1, A2, 7)
+        Singular values of the low-rank part, filled up with zeros.
+    n_neurons : int
+        N.
+    """
+
+    alphas1: tuple[float, ...]
+    alphas2: tuple[float, ...]
+    asymptotic: IntArray
+    predicted: IntArray
+    counted: IntArray
+    theta: FloatArray
+    n_neurons: int
+
+    @property
+    def agreement(self) -> float:
+        """Share of the cells in which as many outliers are counted as predicted at this size."""
+        return float(np.mean(self.predicted == self.counted))
+
+
+def random_problem(
+    n_neurons: int, n_inputs: int, n_samples: int, links: Any, *, noise: float = 0.0, rng: RNGLike = None
+) -> Problem:
+    """Return Gaussian data with labels sum_k g_k(x_k) + noise, and Gaussian weights.
+
+    Parameters
+    ----------
+    n_neurons, n_inputs, n_samples : int
+        N, d and n.
+    links : callable or sequence of callable
+        g_k; the k-th direction is the k-th unit vector.
+    noise : float, default 0.0
+        Standard deviation of the label noise.
+    rng : seed or Generator
+        Random stream.
+
+    Returns
+    -------
+    Problem
+        Data, weights and directions.
+
+    Raises
+    ------
+    InputError
+        If an argument is out of range, or there are more links than inputs.
+
+    Examples
+    --------
+    >>> problem = random_problem(30, 20, 40, [np.tanh], rng=0)
+    >>> bool(np.allclose(problem.y, np.tanh(problem.X @ problem.directions[0])))
+    True
+    """
+    n_neurons = check_int(n_neurons, "n_neurons", low=1)
+    d, n = check_int(n_inputs, "n_inputs", low=1), check_int(n_samples, "n_samples", low=1)
+    noise = check_scalar(noise, "noise", low=0.0, high=math.inf, high_open=True)
+    functions = [links] if callable(links) else list(links)
+    if not 1 <= len(functions) <= d:
+        raise InputError(f"links must hold between 1 and n_inputs = {d} functions, got {len(functions)}")
+    generator = check_rng(rng)
+    X = generator.standard_normal((n, d))
+    W0 = generator.standard_normal((n_neurons, d)) / math.sqrt(d)
+    a0 = generator.standard_normal(n_neurons) / math.sqrt(n_neurons)
+    y = noise * generator.standard_normal(n)
+    for k, link in enumerate(functions):
+        y = y + np.asarray(link(X[:, k]), dtype=np.float64)
+    return Problem(X, check_array(y, "y", shape=(n,)), W0, a0, np.eye(len(functions), d))
+
+
+class _Shared(NamedTuple):
+    """What all rows of the grid have in common."""
+
+    first: Batch
+    second: Batch
+    W0: FloatArray
+    a0: FloatArray
+    activation: TwoStepActivation
+    G1: FloatArray
+    fields: tuple[FloatArray, FloatArray] | None
+    batch: str
+    level: float
+
+
+def phase_diagram(
+    alphas1: Sequence[Any],
+    alphas2: Sequence[Any],
+    X: Any,
+    y: Any,
+    W0: Any,
+    a0: Any,
+    *,
+    activation: Any,
+    kappas: tuple[float, float] = (0.5, 0.5),
+    batch: str = "reuse",
+    level: float = 0.999,
+    n_jobs: int | None = None,
+    checkpoint: str | os.PathLike[str] | None = None,
+    callback: Callable[[int, int], object] | None = None,
+) -> PhaseDiagram:
+    r"""Return predicted and counted numbers of outliers of W2 over a grid of step size exponents.
+
+    Step sizes are those of `step_sizes`.  The gradient at W1 depends on :math:`\alpha_1` only, and the
+    pre-activations are :math:`X W_1^\top = X W_0^\top + \eta_1 X G_1^\top`: a row of the grid costs one matrix
+    product, and a cell its eigenvalues.
+
+    Parameters
+    ----------
+    alphas1, alphas2 : sequence of numbers in [0, 1/2)
+        Exponents.
+    X, y, W0, a0 : array_like
+        Data and weights, as from `random_problem`.
+    activation : activation
+        See `as_activation`.
+    kappas : tuple of float, default (0.5, 0.5)
+        Factors of the step sizes.
+    batch : {"reuse", "fresh"}, default "reuse"
+        As in `two_step_update`.
+    level : float, default 0.999
+        As in `count_outliers`.
+    n_jobs : int, optional
+        Rows of the grid at the same time, by joblib in whatever back end is active; 1 by default, without joblib.
+    checkpoint : path, optional
+        File (.npz) to which finished rows are written; a run that finds rows of the same problem there doesn't repeat
+        them.
+    callback : callable, optional
+        Called with the numbers of finished rows and of all rows.
+
+    Returns
+    -------
+    PhaseDiagram
+        The counts.
+
+    Raises
+    ------
+    InputError
+        If shapes don't fit together, an exponent is out of range, c_1 = 0, there are fewer than 100 neurons or
+        inputs, or the checkpoint belongs to another problem.
+
+    Warns
+    -----
+    AssumptionWarning
+        If the labels have a mean or heavy tails, or the largest second step is too large for a small full-rank part.
+
+    Notes
+    -----
+    One gradient and two products X W^T, then for every alpha1 half a gradient, and for every cell a product, the
+    eigenvalues of a matrix of size min(N, d) and a prediction that costs about as much.  Deterministic, for any
+    ``n_jobs``.
+
+    Examples
+    --------
+    >>> problem = random_problem(200, 200, 200, [lambda z: np.sin(1.5 * z)], rng=0)
+    >>> found = phase_diagram([0.1, 0.3], [0.3], *problem[:4], activation=[0.0, 1.0, 0.5])
+    >>> found.asymptotic.tolist(), found.counted.shape
+    ([[1], [2]], (2, 1))
+    """
+    shared, etas = _prepare(X, y, W0, a0, as_activation(activation), (alphas1, alphas2), kappas, batch, level)
+    rows: dict[int, dict[str, Any]] = {}
+    key = _fingerprint(shared, etas)
+    if checkpoint is not None:
+        rows = _load(Path(checkpoint), key)
+    missing = [i for i in range(len(etas[0])) if i not in rows]
+    for i, row in _map_rows(shared, etas, missing, n_jobs):
+        rows[i] = row
+        if checkpoint is not None:
+            _save(Path(checkpoint), key, rows)
+        if callback is not None:
+            callback(len(rows), len(etas[0]))
+    tables = {name: np.array([rows[i][name] for i in range(len(etas[0]))]) for name in _FIELDS}
+    asymptotic = np.array(
+        [[predicted_count(a, b, coefficients=shared.activation) for b in alphas2] for a in alphas1], dtype=np.int64
+    )
+    floats = [tuple(float(as_exponent(alpha)) for alpha in alphas) for alphas in (alphas1, alphas2)]
+    return PhaseDiagram(
+        floats[0], floats[1], asymptotic, tables["predicted"], tables["counted"], tables["theta"], shared.a0.size
+    )
+
+
+def _prepare(
+    X: Any,
+    y: Any,
+    W0: Any,
+    a0: Any,
+    activation: TwoStepActivation,
+    alphas: tuple[Sequence[Any], Sequence[Any]],
+    *rest: Any,
+) -> tuple[_Shared, tuple[list[float], list[float]]]:
+    """Return what the rows share, and the step sizes."""
+    kappas, batch, level = rest
+    X, y = check_array(X, "X", ndim=2), check_array(y, "y", ndim=1)
+    first, second = split_batches(X, y, 2, batch)
+    G1 = correlation_gradient(first.X, first.y, W0, a0, activation)
+    W0, a0 = check_array(W0, "W0", ndim=2), check_array(a0, "a0", ndim=1)
+    if min(W0.shape) < 100:
+        raise InputError(f"W0 must have at least 100 rows and columns to see a bulk, got {W0.shape}")
+    if not (len(alphas[0]) and len(alphas[1])):
+        raise InputError("alphas1 and alphas2 must hold at least one exponent each")
+    check_first_coefficient(activation.coefficients(8))
+    units = step_sizes(X, y, a0.size, activation, alphas=(0, 0), kappas=kappas, batch=batch)
+    etas = (
+        [units[0] * a0.size ** float(as_exponent(alpha, "alphas1")) for alpha in alphas[0]],
+        [units[1] * a0.size ** float(as_exponent(alpha, "alphas2")) for alpha in alphas[1]],
+    )
+    warn_about_labels(y, stacklevel=4)
+    scale = abs(float(activation.coefficients(1)[1])) * math.sqrt(float(np.mean(second.y**2)))
+    warn_about_step(max(map(abs, etas[1])) * scale, a0.size, name="the largest eta2", stacklevel=4)
+    fields = None
+    if 16.0 * second.y.size * a0.size <= _SHARED_BYTES:
+        fields = (second.X @ W0.T, second.X @ G1.T)
+    return _Shared(first, second, W0, a0, activation, G1, fields, batch, level), etas
+
+
+def _map_rows(
+    shared: _Shared, etas: tuple[list[float], list[float]], missing: Iterable[int], n_jobs: int | None
+) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Yield the rows as they are finished."""
+    if n_jobs is None or n_jobs == 1:
+        for i in missing:
+            yield i, _row(shared, etas[0][i], etas[1])
+        return
+    from joblib import Parallel, delayed  # type: ignore[import-untyped]
+
+    indices = list(missing)
+    jobs = (delayed(_row)(shared, etas[0][i], etas[1]) for i in indices)
+    yield from zip(indices, Parallel(n_jobs=n_jobs, return_as="generator")(jobs), strict=True)
+
+
+def _row(shared: _Shared, eta1: float, etas2: list[float]) -> dict[str, Any]:
+    """Return the counts for one size of the first step."""
+    W1 = shared.W0 + eta1 * shared.G1
+    X, y = shared.second
+    if shared.fields is None:
+        G2 = correlation_gradient(X, y, W1, shared.a0, shared.activation)
+    else:
+        slopes = shared.activation.derivative(shared.fields[0] + eta1 * shared.fields[1])
+        slopes *= y[:, None]
+        G2 = (shared.a0[:, None] / y.size) * (slopes.T @ X)
+        del slopes
+    row: dict[str, Any] = {name: [] for name in _FIELDS}
+    for eta2 in etas2:
+        result = TwoStepResult(
+            shared.W0, W1, W1 + eta2 * G2, shared.G1, G2, shared.first, shared.second, shared.a0, eta1, eta2,
+            shared.activation, shared.batch,
+        )  # fmt: skip
+        spikes = low_rank_part(result, memory=shared.activation.max_order is None)
+        theta = np.zeros(_ORDERS)
+        values = spikes.singular_values()[1]
+        theta[: values.size] = values
+        row["theta"].append(theta)
+        row["predicted"].append(len(normalised_roots(result.W2, spikes, level=shared.level)))
+        row["counted"].append(normalised_outliers(result.W2, level=shared.level).size)
+    return {name: np.array(values) for name, values in row.items()}
+
+
+def _fingerprint(shared: _Shared, etas: tuple[list[float], list[float]]) -> str:
+    """Return a hash of everything that the counts depend on."""
+    digest = hashlib.sha256(f"{shared.batch} {shared.level!r} {etas[1]!r}".encode())
+    for array in (shared.first.X, shared.first.y, shared.second.X, shared.second.y, shared.W0, shared.a0, shared.G1):
+        digest.update(np.ascontiguousarray(array).tobytes())
+    digest.update(np.array(etas[0]).tobytes())
+    return digest.hexdigest()
+
+
+def _save(path: Path, key: str, rows: dict[int, dict[str, Any]]) -> None:
+    """Write the finished rows, the file never being incomplete."""
+    indices = sorted(rows)
+    tables = {name: np.array([rows[i][name] for i in indices]) for name in _FIELDS}
+    partial = path.with_name(path.name + ".partial")
+    with partial.open("wb") as stream:
+        np.savez(stream, allow_pickle=False, key=np.array(key), indices=np.array(indices), **tables)
+    partial.replace(path)
+
+
+def _load(path: Path, key: str) -> dict[int, dict[str, Any]]:
+    """Return the finished rows of a checkpoint."""
+    if not path.exists():
+        return {}
+    try:
+        with np.load(path, allow_pickle=False) as stored:
+            found = str(stored["key"])
+            indices, tables = stored["indices"], {name: stored[name] for name in _FIELDS}
+    except (OSError, ValueError, KeyError) as error:
+        raise InputError(f"checkpoint {path} can't be read: {error}") from error
+    if found != key:
+        raise InputError(f"checkpoint {path} belongs to another problem; remove it or give another name")
+    return {int(i): {name: tables[name][k] for name in _FIELDS} for k, i in enumerate(indices)}
