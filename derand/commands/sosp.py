@@ -18,12 +18,14 @@ from derand.commands.console import (
     write_json,
 )
 from derand.commands.demonstrations import DEMONSTRATIONS
+from derand.exceptions import InputError
 from derand.optimize import SOSPResult, SOSPStatus, minimize_sosp
 from derand.optimize.methods import METHODS
 
 __all__ = ["configure", "run"]
 
 _DEMO = "low-rank"
+_NEED_CONSTANTS = ("accelerated", "perturbed_gradient")
 _PASSED_ON = ("method", "gtol", "curv_tol", "grad_lip", "hess_lip", "delta_f", "confidence", "max_evals", "time_limit")
 _EXIT_CODES: Mapping[SOSPStatus, ExitCode] = MappingProxyType(
     {
@@ -70,8 +72,15 @@ def run(args: argparse.Namespace) -> int:
     -------
     int
         The exit code.
+
+    Raises
+    ------
+    InputError
+        If the method needs constants that aren't given, or an option is out of range.
     """
     check_plot_path(args.plot)
+    if args.method in _NEED_CONSTANTS and None in (args.grad_lip, args.hess_lip):
+        raise InputError(f"--method {args.method} needs --grad-lip and --hess-lip")
     progress = Progress("sosp", quiet=args.quiet)
     problem = DEMONSTRATIONS[args.problem]()
     value, gradient = problem.fun(problem.x0)

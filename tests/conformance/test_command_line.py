@@ -65,6 +65,7 @@ COMMAND_LINES = {
             (["--demo", "--seed", "-1"], "seed"),
             (["--demo", "--max-evals", "0"], "max_evals"),
             (["--demo", "--confidence", "1"], "confidence"),
+            (["--demo", "--method", "accelerated", "--grad-lip", "9"], "--hess-lip"),
             (["--demo", "--plot", "search.txt"], "--plot"),
             (["--demo", "--plot", "no/folder/search.png"], "--plot"),
         ],
