@@ -10,9 +10,10 @@ import numpy as np
 
 from derand._utils.threads import blas_threads
 from derand._utils.validation import FloatArray, check_int
+from derand.embedding.adam import Adam
 from derand.embedding.points import PointSet, RowSpace
 
-__all__ = ["EmbeddingLowerBound", "embedding_lower_bound", "lower_bound_of"]
+__all__ = ["EmbeddingLowerBound", "embedding_lower_bound", "lower_bound_of", "softmax"]
 
 
 @dataclass(frozen=True)
@@ -45,11 +46,19 @@ def embedding_lower_bound(X: Any, k: int, *, max_iter: int = 400) -> EmbeddingLo
     \dots` of the weighted covariance, their sum T, :math:`\tau = \sum_{i>k} \lambda_i` and
     :math:`a = \frac14 \sum_{ij} w_i w_j \|x_i - x_j\|^4`,
 
-    .. math:: a\,\epsilon^2 \ge \sum_{i>k} \lambda_i^2 + \max(\tau - \epsilon T, 0)^2 / k .
+    .. math:: a\,\epsilon^2 \ge \sum_{i>k} \lambda_i^2 + \tau^2 / (k + 1) .
 
-    The two weighted, centred Gram matrices differ by a matrix of Frobenius norm at most :math:`\epsilon \sqrt a`; that
-    of the images has rank k at most and a trace of at least (1 - eps) T.  The bound is the root eps; the weights are
-    optimised.
+    For let E be the difference of the two weighted, centred Gram matrices :math:`(\sqrt{w_i w_j}\, c_{ij})`.  The
+    squared distances differ by :math:`\delta_{ij} = c_{ii} + c_{jj} - 2 c_{ij}`, at most eps times what they are, and
+
+    .. math:: \frac14 \sum_{ij} w_i w_j \delta_{ij}^2 = \|E\|^2 + \frac12 \sum_i w_i c_{ii}^2
+              + \frac12 (\mathrm{tr}\,E)^2 \ge \|E\|^2 + (\mathrm{tr}\,E)^2 ,
+
+    the cross terms being 0 by centring; the Gram matrix of the images is positive semidefinite of rank k at most.  With
+    :math:`(\mathrm{tr} E)^2 \ge 2 t\, \mathrm{tr} E - t^2` and Eckart and Young's theorem the right side is at least
+    :math:`\sum_{i>k} \lambda_i^2 + 2 t \tau - (k + 1) t^2`, which :math:`t = \tau/(k+1)` maximises.  Where that
+    would be a trace above eps T, which no map has, t is chosen for :math:`\mathrm{tr} E \le \epsilon T` instead.  The
+    bound is the root eps; the weights are optimised.
 
     Parameters
     ----------
@@ -89,7 +98,7 @@ def embedding_lower_bound(X: Any, k: int, *, max_iter: int = 400) -> EmbeddingLo
     are 1, 1, 4 times something; the bound proves part of it.
 
     >>> bound = embedding_lower_bound([[1, 0, 0], [0, 1, 0], [0, 0, 1]], 1)
-    >>> 0.4 < bound.value <= 0.6
+    >>> 0.499 < bound.value <= 0.6
     True
     """
     points = PointSet(X)
@@ -133,24 +142,30 @@ def lower_bound_of(coords: FloatArray, k: int, *, max_iter: int = 400) -> Embedd
 
 def _ascend(problem: _WeightedBound, n: int, max_iter: int) -> tuple[float, FloatArray]:
     """Return the best bound and its weights on a path of Adam's method; L-BFGS stops at the kinks of the spectrum."""
-    theta, mean, square = np.zeros(n), np.zeros(n), np.zeros(n)
+    theta, steps = np.zeros(n), Adam(n)
     best, weights = 0.0, np.full(n, 1.0 / n)
-    for step in range(1, max_iter + 1):
-        candidate = _softmax(theta)
+    for _ in range(max_iter):
+        candidate = softmax(theta)
         value, slope = problem.bound(candidate)
         if value > best:
             best, weights = value, candidate
-        gradient = candidate * (slope - candidate @ slope)
-        mean = 0.9 * mean + 0.1 * gradient
-        square = 0.99 * square + 0.01 * gradient**2
-        # The scale of the gradient cancels, save where it is 0 throughout.
-        size = np.sqrt(square / (1.0 - 0.99**step)) + 1e-14
-        theta += 0.1 * mean / (1.0 - 0.9**step) / size
+        theta += steps.step(candidate * (slope - candidate @ slope), 0.1)
     return best, weights
 
 
-def _softmax(theta: FloatArray) -> FloatArray:
-    """Return exp(theta), normalised to sum 1."""
+def softmax(theta: FloatArray) -> FloatArray:
+    """Return exp(theta), normalised to sum 1.
+
+    Parameters
+    ----------
+    theta : ndarray, shape (n,)
+        Logarithms.
+
+    Returns
+    -------
+    ndarray, shape (n,)
+        Weights.
+    """
     weights = np.exp(theta - theta.max())
     return np.asarray(weights / weights.sum())
 
@@ -197,19 +212,25 @@ class _WeightedBound:
         d_quartic = norms**2 - 4.0 * centred @ ((weights * norms) @ centred)
         d_spread = 0.5 * d_quartic + float(weights @ norms) * d_trace + 2.0 * along @ values
         part = along[:, : small.size]
-        shortfall = max(tail - value * total, 0.0)
-        d_right = 2.0 * part @ small + 2.0 * shortfall / self.k * (part.sum(axis=1) - value * d_trace)
-        slope_value = 2.0 * spread * value + 2.0 * shortfall * total / self.k
+        d_right = 2.0 * part @ small
+        if value * total >= tail / (self.k + 1):
+            d_right += 2.0 * tail / (self.k + 1) * part.sum(axis=1)
+            slope_value = 2.0 * spread * value
+        else:
+            shortfall = tail - value * total
+            d_right += 2.0 * shortfall / self.k * (part.sum(axis=1) - value * d_trace)
+            d_spread -= 2.0 * total * d_trace
+            slope_value = 2.0 * (spread - total**2) * value + 2.0 * shortfall * total / self.k
         return np.asarray((d_right - value**2 * d_spread) / max(slope_value, np.finfo(np.float64).tiny))
 
 
 def _root(spread: float, squares: float, tail: float, total: float, k: int) -> float:
-    """Return the least eps >= 0 with spread eps^2 >= squares + max(tail - eps total, 0)^2 / k."""
+    """Return the least eps >= 0 that the inequality allows, tr E being at most eps total."""
     if spread <= 0.0:
         return 0.0
-    plain = math.sqrt(squares / spread)
-    if plain * total >= tail:
+    plain = math.sqrt((squares + tail**2 / (k + 1)) / spread)
+    if plain * total >= tail / (k + 1):
         return plain
-    # (k spread - total^2) eps^2 + 2 tail total eps - (k squares + tail^2) = 0, by the formula that doesn't cancel.
-    a, b, c = k * spread - total**2, tail * total, k * squares + tail**2
+    # spread eps^2 = squares + (tail - eps total)^2/k + (eps total)^2, by the formula that doesn't cancel.
+    a, b, c = k * (spread - total**2) - total**2, tail * total, k * squares + tail**2
     return c / (b + math.sqrt(max(b * b + a * c, 0.0)))

@@ -17,7 +17,7 @@ from derand._utils.rng import RNGLike, check_rng
 from derand._utils.validation import FloatArray, check_scalar
 from derand.embedding.distortion import DistortionReport, report_of
 from derand.embedding.learn import EmbeddingResult, learn_embedding
-from derand.embedding.lower_bound import embedding_lower_bound
+from derand.embedding.linear_bound import linear_lower_bound
 from derand.embedding.points import PointSet
 from derand.embedding.scan import BlockMap, scan_pairs, tiles
 from derand.exceptions import InputError
@@ -62,7 +62,7 @@ class LearnedJL(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
     n_init : int, default 1
         Number of starts.
     compute_lower_bound : bool, default False
-        Whether to prove a lower bound on the distortion of any map to as many dimensions.
+        Whether to prove lower bounds on the distortion of any map to as many dimensions.
     compute_inverse_components : bool, default False
         Whether to compute the pseudo-inverse while fitting; otherwise at the first `inverse_transform`.
     n_jobs : int, optional
@@ -89,7 +89,10 @@ class LearnedJL(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
     certificate_ : DerandomizationCertificate or None
         The path from the random map, for method="derand".
     lower_bound_ : float or None
-        Proved lower bound for any map of X, where asked for.
+        Proved lower bound on the distortion of any linear map of X to as many dimensions, where asked for; see
+        `derand.embedding.linear_lower_bound`.
+    any_map_lower_bound_ : float or None
+        The same for any map whatever, linear or not; see `derand.embedding.embedding_lower_bound`.
     sigma_ : float
         Standard deviation of the random part that is left in the map: 0.0, the map is fixed.
     validation_distortion_ : float or None
@@ -188,7 +191,10 @@ class LearnedJL(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         self.n_zero_pairs_ = report.n_zero_pairs
         self.certificate_, self.history_, self.sigma_ = found.certificate, found.history, 0.0
         self.n_iter_ = max(1, found.n_iter)
-        self.lower_bound_ = embedding_lower_bound(X, self.n_components_).value if self.compute_lower_bound else None
+        self.lower_bound_ = self.any_map_lower_bound_ = None
+        if self.compute_lower_bound:
+            bound = linear_lower_bound(X, self.n_components_, M=found.components, block_map=_block_map(self.n_jobs))
+            self.lower_bound_, self.any_map_lower_bound_ = bound.value, bound.any_map
         self._inverse: Any = scipy.linalg.pinv(self.components_) if self.compute_inverse_components else None
         return self
 

@@ -26,3 +26,13 @@ def any_map_distortion(X, Y):
 def gaussian(n, d, seed=0):
     """Return standard normal points."""
     return np.random.default_rng(seed).standard_normal((n, d))
+
+
+def point_set(seed):
+    """Return points of random size and shape, some in two clusters, and a number of dimensions."""
+    rng = np.random.default_rng(seed)
+    n, d = int(rng.integers(5, 30)), int(rng.integers(2, 12))
+    X = rng.standard_normal((n, d)) * rng.uniform(0.1, 3.0, d) ** int(rng.integers(0, 3))
+    if seed % 3 == 0:
+        X[: n // 2] += rng.standard_normal(d) * 5
+    return X, int(rng.integers(1, min(d, 5) + 1))

@@ -9,10 +9,10 @@ from scipy.spatial.distance import pdist, squareform
 from sklearn.manifold import smacof
 
 from derand.embedding import embedding_lower_bound
-from derand.embedding.lower_bound import _root, _softmax, _WeightedBound
+from derand.embedding.lower_bound import _root, _WeightedBound, softmax
 from derand.embedding.minimax import MinimaxOptions, minimise_distortion
 from derand.exceptions import InputError, InputTypeError
-from tests.embedding.data import any_map_distortion, gaussian
+from tests.embedding.data import any_map_distortion, gaussian, point_set
 
 
 def _best_scale(X, Y):
@@ -21,19 +21,10 @@ def _best_scale(X, Y):
     return (ratios.max() - ratios.min()) / (ratios.max() + ratios.min())
 
 
-def _point_set(seed):
-    rng = np.random.default_rng(seed)
-    n, d = int(rng.integers(5, 30)), int(rng.integers(2, 12))
-    X = rng.standard_normal((n, d)) * rng.uniform(0.1, 3.0, d) ** int(rng.integers(0, 3))
-    if seed % 3 == 0:
-        X[: n // 2] += rng.standard_normal(d) * 5
-    return X, int(rng.integers(1, min(d, 5) + 1))
-
-
 @pytest.mark.parametrize("seed", range(50))
 def test_never_above_any_map(seed):
     """PCA, random, learned and metric scaling, each at its best scale, on 50 data sets."""
-    X, k = _point_set(seed)
+    X, k = point_set(seed)
     centred = X - X.mean(axis=0)
     axes = np.linalg.svd(centred, full_matrices=False)[2]
     learned = minimise_distortion(
@@ -50,15 +41,37 @@ def test_never_above_any_map(seed):
 
 @pytest.mark.parametrize(("n", "k"), [(3, 1), (20, 4), (200, 10)])
 def test_simplex(n, k):
-    """Equal eigenvalues 1/n and distances give a = (n-1)/n; bisection solves the inequality in its own terms."""
+    """Equal eigenvalues 1/n and distances give a = (n-1)/n."""
     bound = embedding_lower_bound(np.eye(n), k, max_iter=3)
-    tail, trace, spread = (n - 1 - k) / n, (n - 1) / n, (n - 1) / n
+    tail, spread = (n - 1 - k) / n, (n - 1) / n
+    squares = (n - 1 - k) / n**2
+    assert bound.uniform == pytest.approx(math.sqrt((squares + tail**2 / (k + 1)) / spread), rel=1e-9)
+
+
+@pytest.mark.parametrize("spread", [1.1, 3.0, 50.0])
+def test_root_against_bisection(spread):
+    """The least of squares + k x^2 + (tail - k x)^2 over shifts x that leave a trace of at most eps, on a grid."""
+    k, tail, squares = 3, 0.5, 0.02
+    x = np.linspace(0.0, tail / k, 200_001)
+    right = squares + k * x**2 + (tail - k * x) ** 2
     low, high = 0.0, 1.0
-    for _ in range(60):
+    for _ in range(50):
         eps = (low + high) / 2
-        holds = spread * eps**2 >= (n - 1 - k) / n**2 + max(tail - eps * trace, 0.0) ** 2 / k
+        holds = spread * eps**2 >= right[tail - k * x <= eps].min()
         low, high = (low, eps) if holds else (eps, high)
-    assert bound.uniform == pytest.approx(high, rel=1e-9)
+    assert _root(spread, squares, tail, 1.0, k) == pytest.approx(high, rel=1e-4)
+
+
+def test_sum_of_squares_splits():
+    """The identity behind the bound, for a change of the Gram matrix that comes from no linear map."""
+    w = np.random.default_rng(1).dirichlet(np.ones(9))
+    E = gaussian(9, 9)
+    J = np.eye(9) - np.outer(np.ones(9), w)
+    C = J @ (E + E.T) @ J.T
+    delta = np.diag(C)[:, None] + np.diag(C) - 2 * C
+    weighted = np.sqrt(np.outer(w, w)) * C
+    expected = np.sum(weighted**2) + w @ np.diag(C) ** 2 / 2 + np.trace(weighted) ** 2 / 2
+    assert w @ delta**2 @ w / 4 == pytest.approx(expected, rel=1e-12)
 
 
 def test_spread_without_distances():
@@ -73,10 +86,10 @@ def test_spread_without_distances():
 def test_slope():
     X, theta, step = gaussian(9, 4) / 10, gaussian(1, 9, 1).ravel(), gaussian(1, 9, 2).ravel()
     problem, h = _WeightedBound(X, 2), 1e-5
-    weights = _softmax(theta)
+    weights = softmax(theta)
     slope = problem.bound(weights)[1]
     along = (weights * (slope - weights @ slope)) @ step
-    ends = [problem.bound(_softmax(theta + s * h * step))[0] for s in (1, -1)]
+    ends = [problem.bound(softmax(theta + s * h * step))[0] for s in (1, -1)]
     assert along == pytest.approx((ends[0] - ends[1]) / (2 * h), rel=1e-6)
 
 
@@ -91,7 +104,8 @@ def test_weights_prove_the_value():
     lam = np.linalg.eigvalsh((Xc.T * bound.weights) @ Xc)[:-2]
     trace = np.sum(bound.weights @ Xc**2)
     a = bound.weights @ D**2 @ bound.weights / 4
-    left, right = a * bound.value**2, np.sum(lam**2) + max(lam.sum() - bound.value * trace, 0.0) ** 2 / 2
+    left, right = a * bound.value**2, np.sum(lam**2) + lam.sum() ** 2 / 3
+    assert bound.value * trace >= lam.sum() / 3
     assert left == pytest.approx(right, rel=1e-9)
 
 

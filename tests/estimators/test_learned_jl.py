@@ -12,7 +12,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from derand._utils.threads import blas_threads
-from derand.embedding import distortion_report, embedding_lower_bound
+from derand.embedding import distortion_report, embedding_lower_bound, linear_lower_bound
 from derand.estimators import LearnedJL
 from derand.exceptions import InputError
 from tests.embedding.data import brute_distortion, brute_ratios, gaussian
@@ -32,7 +32,9 @@ def test_figures_are_exact(fitted):
     assert learned.ratio_range_ == pytest.approx((ratios.min(), ratios.max()), rel=1e-12)
     i, j = learned.worst_pair_
     assert brute_distortion(X[[i, j]], learned.components_) == pytest.approx(learned.distortion_, rel=1e-12)
-    assert learned.lower_bound_ == embedding_lower_bound(X, 3).value
+    assert learned.any_map_lower_bound_ == embedding_lower_bound(X, 3).value
+    assert learned.lower_bound_ == linear_lower_bound(X, 3, M=learned.components_).value
+    assert learned.any_map_lower_bound_ <= learned.lower_bound_
     assert 0.0 < learned.lower_bound_ <= learned.distortion_
     assert (learned.n_components_, learned.sigma_, learned.n_zero_pairs_) == (3, 0.0, 0)
     assert learned.score(X) == -learned.distortion_
