@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from derand.maxcut.annealing import PopulationAnnealer, replica_cut_values
+from derand.maxcut.annealing import PopulationAnnealer
 from derand.maxcut.clock import Clock
 from derand.maxcut.contraction import contract_agreement, recombine
 from derand.maxcut.local_search import one_flip
 from derand.maxcut.problem import MaxCutProblem, SideArray
+from derand.maxcut.renormalization import DENSE_LIMIT, SearchRun, best_columns, renormalize
 
 __all__ = ["ElitePool", "fuse", "search_cut", "short_chain", "sweep_work"]
 
@@ -28,6 +26,12 @@ _FIRST_SWEEPS, _REHEAT_SWEEPS = 1000, 5000
 _LONGEST_SWEEPS = (16_000, 4000)
 # A search ends when so many independent rounds have ended at the best value.
 _ENOUGH_HITS = 5
+# Renormalization: sweeps on every level, replicas on small and on large graphs, levels below the first as its multiple.
+_RENORMALIZATION_SWEEPS = 400
+_RENORMALIZATION_REPLICAS = (32, 64)
+_LOWER_LEVELS = 2.0
+# Work of tabu walks by vertex and replica, for all steps and levels; measured.
+_TABU_WORK = 170_000
 # Above this the colour classes of a short chain's many replicas leave the cache.
 _CHAIN_LIMIT = 50_000
 
@@ -81,23 +85,9 @@ class ElitePool:
         self.sides = np.ascontiguousarray(merged[:, order])
 
 
-@dataclass(frozen=True)
-class _Run:
-    """What the stages of one search share: where to stop, and the random stream."""
-
-    clock: Clock
-    stream: np.random.Generator
-
-    def anneal(self, annealer: PopulationAnnealer, n_sweeps: int, **options: Any) -> SideArray:
-        """Return an annealed population from its own random stream, so that stages don't depend on each other."""
-        return annealer.anneal(
-            n_sweeps=n_sweeps, rng=self.stream.spawn(1)[0], should_stop=self.clock.is_over, **options
-        )
-
-
 def short_chain(
     problem: MaxCutProblem,
-    run: _Run,
+    run: SearchRun,
     *,
     parents: SideArray | None = None,
     n_sweeps: int = _CHAIN_SWEEPS,
@@ -110,7 +100,7 @@ def short_chain(
     ----------
     problem : MaxCutProblem
         The graph.
-    run : _Run
+    run : SearchRun
         Clock and random stream.
     parents : ndarray of int8, shape (n, K), optional
         Cuts to keep in the pool.
@@ -130,7 +120,7 @@ def short_chain(
     # The recombined cuts are as good as they get component by component; enough of them keep the merged graph rich.
     mixed = [recombine(problem, found[:, k], found)[0] for k in range(min(_POOL, found.shape[1]))]
     candidates = np.column_stack(mixed if parents is None else [*mixed, parents])
-    best = _best_columns(problem, candidates, _POOL)
+    best = best_columns(problem, candidates, _POOL)
     contraction = contract_agreement(problem, best)
     size = contraction.problem.n
     if size <= 2 or size > 0.98 * problem.n or depth >= _MAX_DEPTH or run.clock.is_over():
@@ -139,7 +129,7 @@ def short_chain(
     return contraction.lift(short_chain(contraction.problem, run, parents=kept, n_sweeps=n_sweeps, depth=depth + 1))
 
 
-def fuse(problem: MaxCutProblem, sides: SideArray, run: _Run) -> SideArray:
+def fuse(problem: MaxCutProblem, sides: SideArray, run: SearchRun) -> SideArray:
     """Return a cut made of independent ones: recombined with each other, then the graph of their agreement searched.
 
     Parameters
@@ -148,7 +138,7 @@ def fuse(problem: MaxCutProblem, sides: SideArray, run: _Run) -> SideArray:
         The graph.
     sides : ndarray of int8, shape (n, K)
         Cuts; the more they differ, the more there is to gain, so not only the very best.
-    run : _Run
+    run : SearchRun
         Clock and random stream.
 
     Returns
@@ -157,7 +147,7 @@ def fuse(problem: MaxCutProblem, sides: SideArray, run: _Run) -> SideArray:
         A cut not below any of the given ones.
     """
     mixed = np.column_stack([recombine(problem, sides[:, k], sides)[0] for k in range(sides.shape[1])])
-    mixed = _best_columns(problem, mixed, sides.shape[1])
+    mixed = best_columns(problem, mixed, sides.shape[1])
     contraction = contract_agreement(problem, mixed)
     if contraction.problem.n <= 2:
         return np.ascontiguousarray(mixed[:, 0])
@@ -206,7 +196,7 @@ def search_cut(
     -----
     The same bits for the same ``rng``, unless the clock ends the search early.
     """
-    pool, run = ElitePool(problem), _Run(clock, rng)
+    pool, run = ElitePool(problem), SearchRun(clock, rng)
     pool.add(starts)
     pool.add(one_flip(problem, pool.best)[:, None])
     if problem.n_edges == 0 or work <= 0.0:
@@ -221,7 +211,7 @@ class _Rounds:
     def __init__(
         self,
         pool: ElitePool,
-        run: _Run,
+        run: SearchRun,
         work: float,
         target: int | float | None,
         report: Callable[[str, SideArray], None] | None,
@@ -248,7 +238,7 @@ class _Rounds:
 
     def go(self) -> None:
         """Run rounds, fusing what they found now and then and at the end."""
-        kinds = ["annealing"] if self.pool.problem.n > _CHAIN_LIMIT else ["annealing", "chain"]
+        kinds = self._kinds()
         count = 0
         while not self.is_over():
             # Both kinds have a first trial; then every fourth round gives the weaker kind another chance.
@@ -259,6 +249,8 @@ class _Rounds:
             is_main = not is_trial and kind == ranked[0]
             if kind == "chain":
                 self._note(kind, self._chain())
+            elif kind == "renormalization":
+                self._note(kind, self._renormalization())
             elif is_main and self.is_long:
                 self._note("reheating", self._reheat())
             else:
@@ -268,6 +260,16 @@ class _Rounds:
                 self._fuse()
         if not self._is_solved():
             self._fuse()
+
+    def _kinds(self) -> list[str]:
+        """Return the kinds of rounds that compete, in the order of their first trials."""
+        n = self.pool.problem.n
+        if n > _CHAIN_LIMIT:
+            return ["annealing"]
+        if n > DENSE_LIMIT:
+            return ["annealing", "renormalization", "chain"]
+        # With nearly as many colours as vertices, annealing updates them one by one.
+        return ["renormalization"] if 3 * self.annealer.n_classes > n else ["renormalization", "annealing", "chain"]
 
     def _affordable(self, sweeps: int) -> int:
         """Return at most ``sweeps`` of a population, as many as the remaining work allows."""
@@ -303,6 +305,19 @@ class _Rounds:
         self.left -= 2 * sweeps * _REPLICAS * self.unit
         return short_chain(self.pool.problem, self.run, n_sweeps=sweeps, annealer=self.annealer)
 
+    def _renormalization(self) -> SideArray:
+        """Return the cut of a renormalization of independent replicas."""
+        n = self.pool.problem.n
+        replicas = _RENORMALIZATION_REPLICAS[n > _SMALL]
+        if n <= DENSE_LIMIT:
+            self.left -= _TABU_WORK * n * replicas
+            return renormalize(self.pool.problem, self.run, n_sweeps=1, n_replicas=replicas)
+        per_sweep = (1.0 + _LOWER_LEVELS) * replicas * self.unit
+        sweeps = max(5, min(_RENORMALIZATION_SWEEPS, int(self.left / per_sweep)))
+        self.left -= sweeps * per_sweep
+        found = renormalize(self.pool.problem, self.run, n_sweeps=sweeps, n_replicas=replicas, annealer=self.annealer)
+        return one_flip(self.pool.problem, found)
+
     def _note(self, stage: str, side: SideArray) -> None:
         """Put a round's cut into the pool and count how often the best value came up."""
         value, before = self.pool.problem.cut_value(side), self.pool.value
@@ -327,10 +342,3 @@ class _Rounds:
             self.hits = 0
         if self.report is not None:
             self.report("fusion", self.pool.best)
-
-
-def _best_columns(problem: MaxCutProblem, sides: SideArray, count: int) -> NDArray[np.int8]:
-    """Return the ``count`` best distinct columns, best first."""
-    distinct = sides[:, np.sort(np.unique(sides, axis=1, return_index=True)[1])]
-    order = np.argsort(-replica_cut_values(problem, distinct), kind="stable")[:count]
-    return np.ascontiguousarray(distinct[:, order])
