@@ -60,7 +60,6 @@ class MatrixSpectralLaw:
     References
     ----------
     A. Montanari, Z. Wang, Phase transitions for feature learning in neural networks, arXiv:2602.01434.
-    P. Mergny et al., on Hessians of multi-index models, uses the same matrix equation.
 
     Examples
     --------
@@ -97,6 +96,7 @@ class MatrixSpectralLaw:
                 math.isfinite(tail_range(values[:, -1], given).high),
             )
         self.is_bounded = (bool(is_bounded[0]), bool(is_bounded[1]))
+        self._paths: dict[tuple[str, float], BlockPath] = {}
 
     @property
     def m(self) -> int:
@@ -249,8 +249,15 @@ class MatrixSpectralLaw:
     def _path(self, side: str, delta: float, part: Any = slice(None)) -> BlockPath:
         """Return the curve on one side, of all blocks or of some."""
         sign = 1.0 if check_option(side, "side", _SIDES) == "left" else -1.0
+        key = (side, delta)
+        is_whole = isinstance(part, slice)
+        if is_whole and key in self._paths:
+            return self._paths[key]
         p = self.weights[part]
-        return BlockPath(sign * self.S[part], p / np.sum(p), self.v[part], delta)
+        path = BlockPath(sign * self.S[part], p / np.sum(p), self.v[part], delta)
+        if is_whole:
+            self._paths = {**dict(list(self._paths.items())[-3:]), key: path}  # the last few: each holds the blocks
+        return path
 
     def _edge(self, side: str, delta: float, error: bool) -> Edge:
         """Return one end of the bulk."""
