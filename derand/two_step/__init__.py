@@ -6,6 +6,7 @@ from derand.two_step.assumptions import AssumptionWarning
 from derand.two_step.bbp import Spike, bbp, mp_edges, tracy_widom_cdf, tracy_widom_quantile, tw_threshold
 from derand.two_step.bulk import BulkEdge, bulk_edge, localised_rows
 from derand.two_step.count import is_single_step, new_spike_orders, predicted_count, spike_exponents
+from derand.two_step.diagram import PhaseDiagram, Problem, phase_diagram, random_problem
 from derand.two_step.directions import LowRank, learned_directions, low_rank_part
 from derand.two_step.dynamics import (
     Batch,
@@ -18,6 +19,7 @@ from derand.two_step.dynamics import (
 )
 from derand.two_step.exponents import information_exponent, leap_exponent, power_exponent
 from derand.two_step.extraction import Alignment, ExtractedDirections, alignment, extract_directions
+from derand.two_step.measurement import OutlierCount, count_outliers
 from derand.two_step.outliers import OutlierPrediction, predict_outliers
 
 __all__ = [
@@ -28,7 +30,10 @@ __all__ = [
     "BulkEdge",
     "ExtractedDirections",
     "LowRank",
+    "OutlierCount",
     "OutlierPrediction",
+    "PhaseDiagram",
+    "Problem",
     "Spike",
     "TwoStepActivation",
     "TwoStepResult",
@@ -38,6 +43,7 @@ __all__ = [
     "bulk_edge",
     "correlation_gradient",
     "correlation_loss",
+    "count_outliers",
     "extract_directions",
     "gradient_steps",
     "hermite_coefficients",
@@ -49,9 +55,11 @@ __all__ = [
     "low_rank_part",
     "mp_edges",
     "new_spike_orders",
+    "phase_diagram",
     "power_exponent",
     "predict_outliers",
     "predicted_count",
+    "random_problem",
     "reuse_exponent",
     "spike_exponents",
     "step_sizes",

@@ -16,6 +16,7 @@ from derand.two_step.bbp import bbp, tracy_widom_quantile
 from derand.two_step.bulk import BulkEdge, RowProfile, localised_rows
 from derand.two_step.directions import LowRank, low_rank_part
 from derand.two_step.dynamics import TwoStepResult
+from derand.two_step.edge import fit_edge, n_needed
 from derand.two_step.resolvent import GramQuadrature
 
 __all__ = ["LOCALISED_SHARE", "BoolArray", "OutlierPrediction", "normalised_roots", "predict_outliers"]
@@ -23,8 +24,8 @@ __all__ = ["LOCALISED_SHARE", "BoolArray", "OutlierPrediction", "normalised_root
 #: A singular vector on a smaller share of the neurons than this is localised: an artefact of a few large |a_i|.
 #: The powers a, a^2, a^3 of the second layer have the shares 1/3, 1/12 and 1/46.
 LOCALISED_SHARE = 0.01
-_RANDOM_COLUMNS = 4
-_STEPS = 30
+_STEPS = 24
+_SMALLEST_FIT = 64
 BoolArray = np.ndarray[Any, np.dtype[np.bool_]]
 
 
@@ -99,20 +100,20 @@ class _ProfileBulk:
 class _ResolventBulk(_ProfileBulk):
     """Independent rows, as there, and the columns of the full-rank part itself by Lanczos quadrature."""
 
-    def __init__(self, rest: FloatArray, variances: FloatArray, spikes: LowRank) -> None:
+    def __init__(self, rest: FloatArray, variances: FloatArray, spikes: LowRank, level: float) -> None:
         super().__init__(variances, spikes)
-        self.m = spikes.right.shape[0]
-        # A few random columns make the largest Ritz value reach the edge even where no spike looks.
-        random = np.random.default_rng(0).standard_normal((rest.shape[1], _RANDOM_COLUMNS))
         gram = rest.T @ rest
-        self.quadrature = GramQuadrature(
-            lambda block: gram @ block, np.concatenate([spikes.right.T, random], axis=1), steps=_STEPS
-        )
-        self.top = max(float(np.sqrt(max(self.quadrature.nodes[-1], 0.0))), self.edge.location)
+        self.quadrature = GramQuadrature(lambda block: gram @ block, spikes.right.T, steps=_STEPS)
+        squares = np.linalg.eigvalsh(rest @ rest.T if rest.shape[0] < rest.shape[1] else gram)[::-1]
+        values = np.sqrt(np.maximum(squares[: n_needed(min(rest.shape))], 0.0))
+        if values.size >= _SMALLEST_FIT:
+            self.edge = fit_edge(values, (rest.shape[0], rest.shape[1]), level=level)
+        # Resolvents of the rows exist beyond the profile's own edge only.
+        self.top = max(float(values[0]), self.top)
 
     def right(self, s: float) -> FloatArray:
         """Return R s (s^2 - B^T B)^{-1} R^T."""
-        return self.quadrature.resolvent(s)[: self.m, : self.m]
+        return self.quadrature.resolvent(s)
 
 
 def predict_outliers(
@@ -168,7 +169,8 @@ def predict_outliers(
     Notes
     -----
     Rows of B with a variance beyond the threshold of `localised_rows` are moved to the low-rank part; the outliers
-    that they make are flagged.  One product B' B and thirty of it with a few vectors; deterministic.
+    that they make are flagged.  One product B' B, its eigenvalues, and 24 products with a few vectors, twice;
+    deterministic.
 
     References
     ----------
@@ -245,7 +247,7 @@ def _solve(
     variances = np.ones(rest.shape[0])
     if bulk != "isotropic":
         spikes, rest, variances = _move_rows(spikes, rest, np.einsum("ij,ij->i", rest, rest))
-    part = _ResolventBulk(rest, variances, spikes) if bulk == "resolvent" else _ProfileBulk(variances, spikes)
+    part = _ResolventBulk(rest, variances, spikes, level) if bulk == "resolvent" else _ProfileBulk(variances, spikes)
     margin = max(tracy_widom_quantile(level), 0.5) * part.edge.scale
     threshold = max(part.edge.location + margin, part.top + 0.25 * part.edge.scale)
     return part, spikes, threshold, _roots(part, spikes, threshold)

@@ -1,0 +1,242 @@
+"""The figures that two gradient steps are held to, next to their bars.
+
+    python -m tests.benchmarks.two_step [exact theory memory outliers grid learning cost ...]
+
+Without arguments everything runs, some ten minutes on one core.  Times are processor times, compared within one run.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+import warnings
+
+if __name__ == "__main__":
+    for _name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
+        os.environ.setdefault(_name, "1")
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import scipy.linalg
+
+from derand.two_step import (
+    AssumptionWarning,
+    alignment,
+    correlation_gradient,
+    extract_directions,
+    learned_directions,
+    phase_diagram,
+    predict_outliers,
+    predicted_count,
+    random_problem,
+    step_sizes,
+    theory_alignment,
+    two_step_update,
+)
+from tests.two_step.reference import averaged_direction, he23, ie3, plain_directions, worst_hermite_error
+
+
+def line(text, figure, bar, met):
+    """Print a figure next to its bar."""
+    print(f"{'ok  ' if met else 'MISS'} {text}: {figure} (bar {bar})", flush=True)
+    return met
+
+
+def exact():
+    """Bar 1: counts on all pairs of two decimals, Hermite coefficients."""
+    wrong = naive = 0
+    for i in range(50):
+        for j in range(50):
+            truth = 1 + j // (50 - i)
+            wrong += predicted_count(i / 100, j / 100) != truth
+            wrong += predicted_count(i / 100, j / 100, 5) != min(truth, 5)
+            naive += 1 + math.floor((j / 100) / (0.5 - i / 100)) != truth
+    error = worst_hermite_error()
+    return [
+        line("wrong counts of 2,500 pairs", f"{wrong}, float floor {naive}", 0, wrong == 0),
+        line("Hermite coefficients against 40 digits", f"{error:.1e}", 1e-13, error <= 1e-13),
+    ]
+
+
+def theory(d=3000, seeds=16, orders=4):
+    """Bar 2: plain directions in simulation, every overlap and inner product against its limit."""
+    met = []
+    for gamma in (0.5, 1.0, 2.0):
+        for batch in ("reuse", "fresh"):
+            n = round(d / gamma) * (2 if batch == "fresh" else 1)
+            draws = []
+            for seed in range(seeds):
+                rng = np.random.default_rng(seed)
+                X = rng.standard_normal((n, d), dtype=np.float32).astype(np.float64)
+                rows = plain_directions(X, ie3(X[:, 0]) + np.tanh(X[:, 1]), orders, batch)
+                draws.append(np.concatenate([rows[:, 0], rows[:, 1], np.sum(rows**2, axis=1)]))
+            found = theory_alignment([ie3, np.tanh], gamma, kmax=orders, batch=batch)
+            limit = np.concatenate([found.overlap[:, 0], found.overlap[:, 1], np.diag(found.gram)])
+            mean, error = np.mean(draws, axis=0), np.std(draws, axis=0, ddof=1) / math.sqrt(seeds)
+            z = np.abs(mean - limit) / error
+            text = f"closed forms, gamma={gamma}, {batch}, d={d}, {seeds} seeds: largest z of {z.size}"
+            met.append(line(text, f"{z.max():.2f}", 3, z.max() <= 3.0))
+    return met
+
+
+def memory():
+    """Bar 3: error of the first learned direction with and without the memory."""
+    sizes, errors = (100, 200, 400, 800, 1600), {True: [], False: []}
+    for d in sizes:
+        found = {True: [], False: []}
+        for seed in range(4 if d < 1000 else 2):
+            problem = random_problem(d, d, d, [np.tanh, lambda z: np.sin(2 * z)], rng=seed)
+            run = two_step_update(*problem[:4], 1.0, 1.0, activation=[0.0, 1.0, 0.5, 0.3])
+            truth = averaged_direction(run, 1)
+            for flag in (True, False):
+                gap = np.linalg.norm(learned_directions(run, memory=flag)[1] - truth)
+                found[flag].append(gap / np.linalg.norm(truth))
+        for flag in (True, False):
+            errors[flag].append(float(np.mean(found[flag])))
+    slope = np.polyfit(np.log(sizes), np.log(errors[True]), 1)[0]
+    plain = np.polyfit(np.log(sizes), np.log(errors[False]), 1)[0]
+    print("     with memory", np.round(errors[True], 3), "plain", np.round(errors[False], 3))
+    return [line("slope with memory, plain", f"{slope:.2f}, {plain:.2f}", "-1/2, 0", slope < -0.4 and plain > -0.1)]
+
+
+def outliers():
+    """Bar 4: first and second outlier against the singular values."""
+    worst = {1: [], 2: []}
+    for size in (1000, 2000):
+        for degree in (2, 3):
+            series = [0.0, *(1.0 / math.factorial(k) for k in range(1, degree + 1))]
+            for seed, ratio in ((0, (1, 1)), (1, (1, 2)), (2, (2, 1))):
+                d, n = int(size * ratio[0] / max(ratio)) if ratio[0] < ratio[1] else size, size * ratio[1] // ratio[0]
+                problem = random_problem(size, d, max(n, 500), [np.tanh, lambda z: np.sin(2 * z)], rng=seed)
+                for alphas in ((0.1, 0.3), (0.3, 0.3), (0.2, 0.45), (0.4, 0.4), (0.45, 0.3)):
+                    batch = ("reuse", "fresh")[seed % 2]
+                    etas = step_sizes(problem.X, problem.y, size, series, alphas=alphas, kappas=(0.5, 0.5), batch=batch)
+                    run = two_step_update(*problem[:4], *etas, activation=series, batch=batch)
+                    found = predict_outliers(run)
+                    values = np.sqrt(scipy.linalg.eigvalsh(run.W2 @ run.W2.T)[::-1][:2])
+                    for j in range(min(2, found.location.size)):
+                        if found.theta[j] > 1.3 * (size / d) ** 0.25:
+                            worst[j + 1].append(abs(found.location[j] / values[j] - 1.0))
+    return [
+        line(
+            f"outlier {j}: {len(worst[j])} cases, median, share within the bar, worst",
+            f"{np.median(worst[j]):.2%}, {np.mean(np.array(worst[j]) <= bar):.0%}, {max(worst[j]):.2%}",
+            f"{bar:.0%}",
+            max(worst[j]) <= bar,
+        )
+        for j, bar in ((1, 0.01), (2, 0.03))
+    ]
+
+
+def grid(size=2000):
+    """Bar 4: count against prediction on a 10 x 10 grid."""
+    alphas, met = [round(0.05 * i, 2) for i in range(10)], []
+    for degree, kappa in ((2, 1.0), (3, 0.5)):
+        series = [0.0, *(1.0 / math.factorial(k) for k in range(1, degree + 1))]
+        problem = random_problem(size, size, size, [np.tanh, lambda z: np.sin(2 * z)], rng=degree)
+        found = phase_diagram(alphas, alphas, *problem[:4], activation=series, kappas=(kappa, kappa))
+        floor = np.mean(found.counted == found.asymptotic)
+        plain = np.mean(found.counted == np.sum(found.theta > 1.0, axis=2))
+        text = (
+            f"grid, L={degree}, kappa={kappa}, N={size}: floor formula {floor:.0%}, theta > 1 {plain:.0%}, prediction"
+        )
+        met.append(line(text, f"{found.agreement:.0%}", "95%", found.agreement >= 0.95))
+    return met
+
+
+def learn(link, gamma, size, alphas, series, batch, seed, method="wls", kappa=0.7):
+    """Return the projection of the target on the directions extracted from W2 - W0."""
+    n = round(size / gamma) * (2 if batch == "fresh" else 1)
+    problem = random_problem(size, size, n, [link], rng=seed)
+    etas = step_sizes(problem.X, problem.y, size, series, alphas=alphas, kappas=(kappa, kappa), batch=batch)
+    run = two_step_update(*problem[:4], *etas, activation=series, batch=batch, dtype=np.float32)
+    found = extract_directions(run.W2 - run.W0, run.a0, len(series) - 1, method=method)
+    return alignment(found.directions, problem.directions)
+
+
+def learning():
+    """Bar 5: reuse against fresh, weighted least squares against singular vectors."""
+    met = []
+    for size, seeds in ((250, 8), (500, 8), (1000, 8), (2000, 8)):
+        spans = {
+            batch: [learn(he23, 0.5, size, (0.45, 0.3), [0.0, 1.0, 0.5], batch, seed) for seed in range(seeds)]
+            for batch in ("reuse", "fresh")
+        }
+        reuse, fresh = (float(np.mean([found.span[0] for found in spans[batch]])) for batch in ("reuse", "fresh"))
+        corrected = float(np.mean([found.corrected[0] for found in spans["fresh"]]))
+        text = f"(He2+He3)/sqrt2, gamma=0.5, N={size}: reuse, fresh, fresh corrected for chance"
+        limit = theory_alignment(he23, 0.5, kmax=1).span[0]
+        result = line(
+            text, f"{reuse:.3f}, {fresh:.3f}, {corrected:.3f}; limit {limit:.3f}, 0", "0.35, 0.10 at 2000",
+            reuse >= 0.35 and fresh <= 0.10,
+        )  # fmt: skip
+        if size == 2000:
+            met.append(result)
+    series, alphas = [0.0, 1.0, 0.5, 1.0 / 6.0], (0.45, 0.45)
+    limit = float(theory_alignment(ie3, 0.2, kmax=2, memory=True, coefficients=series).span[0])
+    spans = {
+        method: np.mean([learn(ie3, 0.2, 1000, alphas, series, "reuse", seed, method).span[0] for seed in range(4)])
+        for method in ("wls", "svd")
+    }
+    ratio, off = spans["wls"] / spans["svd"], abs(spans["wls"] / limit - 1.0)
+    met.append(line("bounded IE 3 link, N=1000: WLS / SVD", f"{ratio:.2f}", 2, ratio >= 2.0))
+    met.append(line("WLS against theory", f"{spans['wls']:.3f} / {limit:.3f}, off {off:.0%}", "25%", off <= 0.25))
+    return met
+
+
+def cost(size=1000):
+    """Bar 6: a diagram of 40 cells against ten gradients and its singular value decompositions."""
+    problem = random_problem(size, size, size, [np.tanh, lambda z: np.sin(2 * z)], rng=0)
+    series = [0.0, 1.0, 0.5, 1.0 / 6.0]
+
+    def timed(call):
+        """Return the processor time of a call."""
+        begin = time.process_time()
+        call()
+        return time.process_time() - begin
+
+    gradient = min(timed(lambda: correlation_gradient(*problem[:4], series)) for _ in range(5))
+    svd = min(timed(lambda: np.linalg.svd(problem.W0)) for _ in range(2))
+    values = min(timed(lambda: np.linalg.svd(problem.W0, compute_uv=False)) for _ in range(3))
+    alphas1, alphas2 = [0.05 * i for i in range(10)], [0.1, 0.2, 0.3, 0.4]
+    used = timed(lambda: phase_diagram(alphas1, alphas2, *problem[:4], activation=series))
+    bar = 4.0 * (10.0 * gradient) + 40.0 * svd
+    small = 4.0 * (10.0 * gradient) + 40.0 * values
+    text = f"40 cells in s (gradient {gradient:.3f}, SVD {svd:.3f}, its values alone {values:.3f})"
+    ok = line(text, f"{used:.1f}", f"{bar:.1f}; {small:.1f} with values alone", used <= bar)
+    blocks = [correlation_gradient(*problem[:4], series, block=block) for block in (1000, 130, 7)]
+    gap = max(float(np.max(np.abs(block - blocks[0]))) for block in blocks)
+    return [ok, line("blocks differ by", f"{gap:.1e}", 1e-12, gap <= 1e-12)]
+
+
+def rational_alignment():
+    """Bar 2: a polynomial case against exact rational moments: y = He_2 + He_3, s = gamma y + tau g, p = 1."""
+    from tests.two_step.reference import exact_he23_cosine
+
+    worst = 0.0
+    for gamma in (Fraction(1), Fraction(1, 2), Fraction(1, 10)):
+        found = theory_alignment(lambda z: z**2 - 1 + z**3 - 3 * z, float(gamma), kmax=1).cosine[1, 0]
+        worst = max(worst, abs(found - exact_he23_cosine(gamma)))
+    return [line("polynomial alignment against rational moments", f"{worst:.1e}", 1e-10, worst <= 1e-10)]
+
+
+PARTS = {
+    "exact": exact,
+    "rational": rational_alignment,
+    "theory": theory,
+    "memory": memory,
+    "outliers": outliers,
+    "grid": grid,
+    "learning": learning,
+    "cost": cost,
+}
+
+
+if __name__ == "__main__":
+    warnings.simplefilter("ignore", AssumptionWarning)
+    chosen = sys.argv[1:] or list(PARTS)
+    results = [met for name in chosen for met in PARTS[name]()]
+    sys.exit(0 if all(results) else 1)
