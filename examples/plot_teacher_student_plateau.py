@@ -14,11 +14,11 @@ exactly in law without ever forming a weight vector.
 import matplotlib.pyplot as plt
 import numpy as np
 
+from derand.plotting import LossCurvesDisplay
 from derand.teacher_student import TeacherStudent
 
 p_star, lr = 2, 0.05
 widths = (2, 4, 16)
-rng = np.random.default_rng(0)
 
 # %%
 # Predicted curves
@@ -28,8 +28,8 @@ rng = np.random.default_rng(0)
 
 alphas = np.linspace(0.0, 160.0, 161)
 models = {p: TeacherStudent(p, p_star, lr=lr) for p in widths}
-starts = {p: (1e-3 * rng.standard_normal((p, p_star)), np.eye(p)) for p in widths}
-curves = {p: models[p].solve(*starts[p], alphas) for p in widths}
+display = LossCurvesDisplay.from_models({f"p = {p}": models[p] for p in widths}, alphas, N=1e6, rng=0)
+curves = {p: display.curves[f"p = {p}"] for p in widths}
 
 # %%
 # A check by simulation
@@ -45,13 +45,7 @@ simulated = models[4].simulate(*warm, 2000, times, n_replicas=20, rng=1)
 # Loss against time
 # -----------------
 
-figure, axes = plt.subplots(figsize=(7.0, 4.2), layout="constrained")
-for p, colour in zip(widths, ("#0072B2", "#D55E00", "#009E73"), strict=True):
-    axes.semilogy(alphas, curves[p].loss, color=colour, label=f"p = {p}")
-    axes.axhline(models[p].plateau().loss, color=colour, linestyle=":", linewidth=1.0)
-axes.set(xlabel="samples / N", ylabel="population loss", title="Dotted: the predicted plateaus")
-axes.legend(frameon=False)
-axes.spines[["top", "right"]].set_visible(False)
+display.plot()
 plt.show()
 
 # %%
