@@ -1,4 +1,4 @@
-"""Thirty problems with exact derivatives and known saddles, most with known minima; half of them may tune the solver.
+"""Thirty-one problems with exact derivatives and known saddles; sixteen of them may tune the solver.
 
 `make_problem(name)` builds one; the same name always gives the same numbers.
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from types import MappingProxyType
 
-from tests import problems_data, problems_low_rank, problems_polynomial, problems_wells
+from tests import problems_data, problems_low_rank, problems_polynomial, problems_teacher, problems_wells
 from tests.problems_base import Objective, Problem
 
 __all__ = ["FACTORIES", "PROBLEM_NAMES", "Objective", "Problem", "make_problem"]
@@ -28,6 +28,7 @@ _BUILDERS: tuple[Callable[[], Problem], ...] = (
     problems_wells.smoothed_cosines,
     problems_low_rank.symmetric_factorisation,
     problems_data.tanh_net,
+    problems_teacher.teacher_student_plateau,
     problems_polynomial.tensor_decomposition,
     problems_wells.allen_cahn,
     problems_data.angle_synchronisation,

@@ -131,15 +131,23 @@ def test_lipschitz_constants_hold(name):
                 assert np.linalg.norm(first, 2) <= problem.grad_lip * (1.0 + 1e-12)
 
 
-def test_halves_are_equal_in_number_and_spread_over_sizes():
+def test_halves_are_spread_over_sizes():
     problems = list(_PROBLEMS.values())
-    for half in (True, False):
+    for half, count in ((True, 16), (False, 15)):
         sizes = [p.n for p in problems if p.tuned is half]
-        assert len(sizes) == 15
+        assert len(sizes) == count
         assert min(sizes) == 2
         assert 40 <= np.median(sizes) <= 100
         assert max(sizes) >= 600
-    assert len(set(PROBLEM_NAMES)) == len(problems) == 30
+    assert len(set(PROBLEM_NAMES)) == len(problems) == 31
+
+
+def test_plateau_of_teacher_and_student_has_its_spectrum():
+    """8 ways down of curvature -1/2, and the positive and zero counts of the closed form for N = 15."""
+    problem = _PROBLEMS["teacher_student_plateau"]
+    values = np.linalg.eigvalsh(problem.hess(problem.starts["saddle"]))
+    np.testing.assert_allclose(values[:8], -0.5, rtol=1e-12)
+    assert (np.sum(values > 1e-12), np.sum(np.abs(values) <= 1e-12)) == (10, 42)
 
 
 @pytest.mark.parametrize("name", PROBLEM_NAMES)
