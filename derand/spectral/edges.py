@@ -11,7 +11,7 @@ from scipy.optimize import brentq
 from derand._utils.validation import FloatArray
 from derand.spectral.moments import SideMoments
 
-__all__ = ["find_edge", "find_outliers", "find_roots", "outlier_exists", "planted_gap"]
+__all__ = ["find_edge", "find_outliers", "find_roots", "margin", "outlier_exists", "planted_gap"]
 
 _LOW, _HIGH, _GRID = -32.0, 30.0, 249
 # A single node that makes up so much of E[T^2] is an extreme weight, and the square root law a fiction.
@@ -182,9 +182,35 @@ def outlier_exists(side: SideMoments, delta: float, below: float | None, rank: i
     bool
         The answer.
     """
+    gap, scale = margin(side, delta, below, rank)
+    # Rounding decides where the weights don't depend on the direction at all.
+    return gap < -1e-12 * scale
+
+
+def margin(side: SideMoments, delta: float, below: float | None, rank: int) -> tuple[float, float]:
+    """Return the rank-th eigenvalue of E[T v v^T] - E[T] + 1/delta at the edge (or level), and the size of its terms.
+
+    Parameters
+    ----------
+    side : SideMoments
+        Averages.
+    delta : float
+        Ratio of samples to dimensions.
+    below : float or None
+        Level at which to look instead where the edge lies above it.
+    rank : int
+        0 for the first outlier.
+
+    Returns
+    -------
+    gap : float
+        Negative where there is an outlier; infinite where there can't be any.
+    scale : float
+        For comparison.
+    """
     tau, z, kind = find_edge(side, delta)
     if kind == "none" or side.size == 0.0 or rank >= side.k:
-        return False
+        return math.inf, 1.0
     tau = min(tau, side.tau_max * (1.0 - 1e-15))
     if below is not None and z > below:
         high = math.log(tau)
@@ -192,9 +218,7 @@ def outlier_exists(side: SideMoments, delta: float, below: float | None, rank: i
         while side.level(math.exp(low), delta) >= below and low > high - 80.0:
             low -= 2.0
         tau = math.exp(brentq(lambda x: side.level(math.exp(x), delta) - below, low, high, xtol=1e-13))
-    gap = planted_gap(side, tau, delta)[rank]
-    # Rounding decides where the weights don't depend on the direction at all.
-    return bool(gap < -1e-12 * (1.0 / delta + abs(side.first_two(tau)[0])))
+    return float(planted_gap(side, tau, delta)[rank]), 1.0 / delta + abs(side.first_two(tau)[0])
 
 
 def _edge_level(side: SideMoments, delta: float) -> float:

@@ -13,7 +13,7 @@ from derand._utils.validation import FloatArray, check_array, check_int, check_o
 from derand.exceptions import InputError
 from derand.spectral.bounds import Range, function_range, tail_range
 from derand.spectral.density import bulk_density, bulk_support, stieltjes_transform
-from derand.spectral.edges import find_edge, find_outliers, find_roots, outlier_exists
+from derand.spectral.edges import find_edge, find_outliers, find_roots, margin, outlier_exists
 from derand.spectral.functions import of_points
 from derand.spectral.moments import SideMoments
 from derand.spectral.quadrature import gaussian_panels, panel_edges, refined_panels, tensor_panels
@@ -418,6 +418,34 @@ class SpectralLaw:
         error = self._error(value, lambda law: _threshold(law._sides[side], level, rank)[0])
         width = 1e-13 * value
         return Threshold(value, kind, roots, intervals, (value - width, value + width), error)
+
+    def margin(self, delta: float, side: str = "left", below: float | None = None, *, rank: int = 0) -> float:
+        """Return how far the planted eigenvalue is from leaving the bulk: there is an outlier where it is negative.
+
+        Parameters
+        ----------
+        delta : float
+            Ratio of samples to dimensions, > 0.
+        side : {"left", "right"}
+            Side of the bulk.
+        below : float, optional
+            Level at which to look instead where the edge lies beyond it.
+        rank : int, default 0
+            0 for the first outlier, ...
+
+        Returns
+        -------
+        float
+            Smooth in delta; infinite for unbounded weights.
+
+        Raises
+        ------
+        InputError
+            If an argument is out of range.
+        """
+        check_option(side, "side", _SIDES)
+        level = below if below is None or side == "left" else -below
+        return margin(self._sides[side], _check_delta(delta), level, check_int(rank, "rank", low=0))[0]
 
     def _judge_support(self) -> Range:
         """Return the range of the weights as far as the nodes show it."""
