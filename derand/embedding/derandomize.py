@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 import time
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -14,13 +16,15 @@ from scipy.optimize import minimize_scalar
 from derand._utils.threads import blas_threads
 from derand._utils.validation import FloatArray
 from derand.embedding.log_sum_exp import SmoothMaximum
+from derand.embedding.union_bound import UnionBound
 from derand.embedding.unit_differences import UnitDifferences
 from derand.exceptions import InputError
 from derand.optimize import SOSPStatus, minimize_sosp
 
 __all__ = ["DerandomizationCertificate", "DerandomizationLevel", "derandomize_map"]
 
-_MAX_PAIRS = 2_000_000
+#: The soft bound costs an exponential a pair, the union bound a noncentral chi-square probability.
+_MAX_PAIRS = {"soft": 2_000_000, "union": 200_000}
 _END = 1e-3
 _SHRINK = 0.8
 _LEAST_STEP = 0.99  # a level that can't be passed by shrinking sigma by one per cent ends the path
@@ -29,6 +33,11 @@ _PERTURBATION = 1e-2
 #: short images where M is, which at M = 0 makes M a minimum; a softer one sees the short images and lets M grow.
 _SHARES = (0.1, 0.3, 1.0)
 _BETA_MAX = 1e5
+#: The union bound is lowered at these shares of the eps that it proves so far.
+_UNION_SHARES = (0.7, 0.9, 0.98)
+
+#: One level's objectives, value and gradient at a flat map.
+_Objectives = list[Callable[[FloatArray], tuple[float, FloatArray]]]
 
 
 @dataclass(frozen=True)
@@ -39,21 +48,26 @@ class DerandomizationLevel:
     ----------
     sigma : float
         Standard deviation of the random part.
-    beta : float
-        Sharpness that gives the least bound.
+    beta : float or None
+        Sharpness that gives the least bound; None for the union bound.
     bound : float
-        Upper bound on the expected largest distortion of A = M + sigma G.
+        Upper bound on the expected largest distortion of A = M + sigma G or, for the union bound, on the largest
+        distortion with probability at least 1 - `failure`.
     is_proved : bool
         Whether `minimize_sosp` proved M a second-order stationary point of the level's objective.
     n_evals : int
         Evaluations spent.
+    failure : float or None
+        Proved bound on the probability that A distorts a pair by more than `bound`, 1/2 at most; None for the soft
+        bound.
     """
 
     sigma: float
-    beta: float
+    beta: float | None
     bound: float
     is_proved: bool
     n_evals: int
+    failure: float | None = None
 
 
 @dataclass(frozen=True)
@@ -74,6 +88,8 @@ class DerandomizationCertificate:
         Whether no accepted step raised the bound.
     levels : tuple of DerandomizationLevel
         The accepted steps, the start first.
+    kind : {"soft", "union"}
+        Which bound: on the expected largest distortion (`SmoothMaximum`), or the union bound (`UnionBound`).
     """
 
     start_bound: float
@@ -81,10 +97,17 @@ class DerandomizationCertificate:
     sigma: float
     never_rose: bool
     levels: tuple[DerandomizationLevel, ...]
+    kind: str = "soft"
 
 
 def derandomize_map(
-    coords: FloatArray, k: int, rng: np.random.Generator, *, max_evals: int = 100, deadline: float = math.inf
+    coords: FloatArray,
+    k: int,
+    rng: np.random.Generator,
+    *,
+    kind: str = "soft",
+    max_evals: int = 100,
+    deadline: float = math.inf,
 ) -> tuple[FloatArray, DerandomizationCertificate]:
     """Return a fixed map whose largest distortion is below the bound for random Gaussian maps, and the record of why.
 
@@ -102,6 +125,10 @@ def derandomize_map(
         Dimensions.
     rng : Generator
         Perturbations.
+    kind : {"soft", "union"}
+        Which bound goes along.  "union": the least eps that all pairs keep with probability at least 1/2 by the exact
+        law of each and the union bound F; M becomes a second-order stationary point of log F for an eps a little
+        smaller.
     max_evals : int, default 100
         Evaluations for each level.
     deadline : float
@@ -117,7 +144,7 @@ def derandomize_map(
     Raises
     ------
     InputError
-        If there are more than 2,000,000 pairs: the bound needs all of them.
+        If there are more than 2,000,000 pairs, or 200,000 for the union bound: a bound needs all of them.
 
     Notes
     -----
@@ -128,31 +155,81 @@ def derandomize_map(
     A derandomization framework for structure discovery (2025), arXiv:2510.19382, section on Johnson-Lindenstrauss.
     """
     n = coords.shape[0]
-    if n * (n - 1) // 2 > _MAX_PAIRS:
-        raise InputError(f'method="derand" takes up to {_MAX_PAIRS} pairs, X has {n * (n - 1) // 2}; use "minimax"')
+    name, most = {"soft": "derand", "union": "union"}[kind], _MAX_PAIRS[kind]
+    if n * (n - 1) // 2 > most:
+        raise InputError(f'method="{name}" takes up to {most} pairs, X has {n * (n - 1) // 2}; use "minimax"')
     first, second = np.triu_indices(n, 1)
     distinct = (coords[first] != coords[second]).any(axis=1)
     differences = UnitDifferences(coords, first[distinct], second[distinct])
-    path = _Path(differences, (k, coords.shape[1]), rng, max_evals)
+    shape = (k, coords.shape[1])
+    path = _Path(
+        _SoftLevels(differences, shape) if kind == "soft" else _UnionLevels(differences, shape), rng, max_evals
+    )
     with blas_threads(1):
         path.run(deadline)
     levels = tuple(path.levels)
     bounds = [level.bound for level in levels]
     never_rose = all(later <= earlier for earlier, later in pairwise(bounds))
-    return path.M, DerandomizationCertificate(bounds[0], bounds[-1], levels[-1].sigma, never_rose, levels)
+    return path.M, DerandomizationCertificate(bounds[0], bounds[-1], levels[-1].sigma, never_rose, levels, kind)
+
+
+class _SoftLevels:
+    """The bound of `SmoothMaximum` at its best sharpness."""
+
+    def __init__(self, differences: UnitDifferences, shape: tuple[int, int]) -> None:
+        self.differences, self.shape = differences, shape
+
+    def least(self, M: FloatArray, sigma: float) -> DerandomizationLevel:
+        """Return the level with the least bound over the sharpness."""
+        squares = _squares(self.differences, M)
+        limit = min(_BETA_MAX, 0.4999 / sigma**2) if sigma > 0.0 else _BETA_MAX
+
+        def bound(log_beta: float) -> float:
+            """Return the bound for one inverse temperature."""
+            return SmoothMaximum(self.differences, math.exp(log_beta), self.shape, sigma).of_squares(squares)[0]
+
+        ends = (math.log(1e-3), math.log(limit))
+        found: Any = minimize_scalar(bound, bounds=ends, method="bounded", options={"xatol": 1e-3})
+        return DerandomizationLevel(sigma, math.exp(float(found.x)), float(found.fun), False, 0)
+
+    def objectives(self, level: DerandomizationLevel) -> _Objectives:
+        """Return the objectives to be made stationary one after the other."""
+        sharpest = 1.0 if level.beta is None else level.beta
+        return [
+            SmoothMaximum(self.differences, share * sharpest, self.shape, level.sigma).value_and_grad
+            for share in _SHARES
+        ]
+
+
+class _UnionLevels:
+    """The least eps at which the union bound leaves even odds."""
+
+    def __init__(self, differences: UnitDifferences, shape: tuple[int, int]) -> None:
+        self.differences, self.shape = differences, shape
+        self.union = UnionBound(differences, shape)
+
+    def least(self, M: FloatArray, sigma: float) -> DerandomizationLevel:
+        """Return the level with the least eps."""
+        eps, failure = self.union.least_eps(_squares(self.differences, M), sigma)
+        return DerandomizationLevel(sigma, None, eps, False, 0, failure)
+
+    def objectives(self, level: DerandomizationLevel) -> _Objectives:
+        """Return log F for smaller eps; none without randomness, where F only counts."""
+        if level.sigma == 0.0:
+            return []
+        return [
+            partial(self.union.log_value_and_grad, sigma=level.sigma, eps=share * level.bound)
+            for share in _UNION_SHARES
+        ]
 
 
 class _Path:
     """The accepted steps so far."""
 
-    def __init__(
-        self, differences: UnitDifferences, shape: tuple[int, int], rng: np.random.Generator, max_evals: int
-    ) -> None:
-        self.differences, self.shape, self.rng, self.max_evals = differences, shape, rng, max_evals
-        self.M: FloatArray = np.zeros(shape)
-        sigma = 1.0 / math.sqrt(shape[0])
-        beta, bound = self._best_beta(self.M, sigma)
-        self.levels = [DerandomizationLevel(sigma, beta, bound, False, 0)]
+    def __init__(self, problem: _SoftLevels | _UnionLevels, rng: np.random.Generator, max_evals: int) -> None:
+        self.problem, self.rng, self.max_evals = problem, rng, max_evals
+        self.M: FloatArray = np.zeros(problem.shape)
+        self.levels = [problem.least(self.M, 1.0 / math.sqrt(problem.shape[0]))]
 
     def run(self, deadline: float) -> None:
         """Shrink sigma to 0, as far as the bound doesn't rise."""
@@ -175,13 +252,12 @@ class _Path:
 
     def _step(self, sigma: float) -> bool:
         """Try one level; keep it when the bound doesn't rise."""
-        best_beta, bound = self._best_beta(self.M, sigma)
-        sharpest, M, chosen, is_proved, n_evals = best_beta, self.M, self.M, False, 0
-        for share in _SHARES:
-            smooth = SmoothMaximum(self.differences, share * sharpest, self.shape, sigma)
-            noise = self.rng.standard_normal(self.shape) * (_PERTURBATION / math.sqrt(self.M.size))
+        best = self.problem.least(self.M, sigma)
+        M, chosen, n_evals = self.M, self.M, 0
+        for objective in self.problem.objectives(best):
+            noise = self.rng.standard_normal(M.shape) * (_PERTURBATION / math.sqrt(M.size))
             outcome: Any = minimize_sosp(
-                smooth.value_and_grad,
+                objective,
                 (M + noise).ravel(),
                 gtol=1e-3,
                 curv_tol=1e-1,
@@ -192,26 +268,19 @@ class _Path:
             if outcome.status is SOSPStatus.INTERRUPTED:
                 raise KeyboardInterrupt
             n_evals += int(outcome.nfev)
-            M = outcome.x.reshape(self.shape)
-            beta, value = self._best_beta(M, sigma)
-            if value < bound:
-                best_beta, bound, chosen, is_proved = beta, value, M, bool(outcome.success)
-        if bound > self.levels[-1].bound:
+            M = outcome.x.reshape(M.shape)
+            level = self.problem.least(M, sigma)
+            if level.bound < best.bound:
+                best, chosen = replace(level, is_proved=bool(outcome.success)), M
+        if best.bound > self.levels[-1].bound:
             return False
         self.M = chosen
-        self.levels.append(DerandomizationLevel(sigma, best_beta, bound, is_proved, n_evals))
+        self.levels.append(replace(best, n_evals=n_evals))
         return True
 
-    def _best_beta(self, M: FloatArray, sigma: float) -> tuple[float, float]:
-        """Return the sharpness with the least bound, and that bound."""
-        images = self.differences.apply(M)
-        squares = np.einsum("ij,ij->i", images, images)
-        limit = min(_BETA_MAX, 0.4999 / sigma**2) if sigma > 0.0 else _BETA_MAX
 
-        def bound(log_beta: float) -> float:
-            """Return the bound for one inverse temperature."""
-            return SmoothMaximum(self.differences, math.exp(log_beta), self.shape, sigma).of_squares(squares)[0]
-
-        ends = (math.log(1e-3), math.log(limit))
-        found: Any = minimize_scalar(bound, bounds=ends, method="bounded", options={"xatol": 1e-3})
-        return math.exp(float(found.x)), float(found.fun)
+def _squares(differences: UnitDifferences, M: FloatArray) -> FloatArray:
+    """Return the squared lengths of the unit differences under a map."""
+    images = differences.apply(M)
+    squares: FloatArray = np.einsum("ij,ij->i", images, images)
+    return squares

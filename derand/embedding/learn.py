@@ -22,7 +22,7 @@ from derand.exceptions import InputError
 
 __all__ = ["METHODS", "EmbeddingResult", "learn_embedding"]
 
-METHODS = ("minimax", "derand")
+METHODS = ("minimax", "derand", "union")
 _NOISE = 0.05  # relative; the principal axes by themselves may be a saddle point
 
 
@@ -37,7 +37,8 @@ class EmbeddingResult:
     report : DistortionReport
         Its distortion on all pairs, see `distortion_report`.
     certificate : DerandomizationCertificate or None
-        The path from the random map, for method="derand"; None where no path was needed: the points' rank is at most k.
+        The path from the random map, for method="derand" or "union"; None where no path was needed: the points' rank is
+        at most k.
     history : tuple of MinimaxRound
         Scans of the minimax run that found the map.
     n_iter : int
@@ -89,9 +90,10 @@ def learn_embedding(
         Dimensions k; "auto" for the least at which bisection finds a map of distortion at most `eps`.
     eps : float in (0, 1), default 0.1
         Distortion aimed at by "auto".
-    method : {"minimax", "derand"}
-        "minimax" starts from principal axes; "derand" from the random Gaussian map, along bounds that never rise
-        (`derandomize_map`), and goes on as "minimax".
+    method : {"minimax", "derand", "union"}
+        "minimax" starts from principal axes; "derand" from the random Gaussian map, along bounds on its expected
+        distortion that never rise (`derandomize_map`), and goes on as "minimax".  "union" does the same with the exact
+        union bound on the probability that the random map fails; up to 200,000 pairs.
     init : {"pca", "random"} or ndarray of shape (k, d)
         Start of "minimax"; for an array k is its length.
     n_init : int, default 1
@@ -130,7 +132,8 @@ def learn_embedding(
     -----
     With k >= rank(X - mean) the principal axes are an isometry, returned at once.  For d > n all work is done in the
     row space.  Time: about 20 scans of all pairs and 1,000 iterations on some 40,000 pairs; memory O(n d) besides.
-    Ctrl-C returns the best map so far; during the path of "derand" it ends the path, and the search goes on from there.
+    Ctrl-C returns the best map so far; during the path of "derand" and "union" it ends the path, and the search
+    goes on from there.
 
     Examples
     --------
@@ -226,8 +229,9 @@ class _Fit:
     def _start(self, k: int) -> tuple[FloatArray, DerandomizationCertificate | None]:
         """Return the map to start from, and how it was reached."""
         rank = self.space.rank
-        if self.method == "derand":
-            return derandomize_map(self.space.coords, k, self.rng, deadline=self.options.deadline)
+        if self.method != "minimax":
+            kind = "soft" if self.method == "derand" else "union"
+            return derandomize_map(self.space.coords, k, self.rng, kind=kind, deadline=self.options.deadline)
         noise = self.rng.standard_normal((k, rank))
         if isinstance(self.init, str) and self.init == "random":
             return noise / math.sqrt(k), None

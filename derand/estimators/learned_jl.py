@@ -42,7 +42,7 @@ class LearnedJL(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         Dimensions of the image; "auto" for the fewest at which a map of distortion at most `eps` was found.
     eps : float in (0, 1), default 0.1
         Distortion aimed at by "auto".
-    method : {"minimax", "derand"}, default "minimax"
+    method : {"minimax", "derand", "union"}, default "minimax"
         See `derand.embedding.learn_embedding`.
     init : {"pca", "random"} or ndarray of shape (n_components, n_features)
         Start of the minimax search.
@@ -87,7 +87,7 @@ class LearnedJL(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
     n_zero_pairs_ : int
         Pairs of equal samples, left out.
     certificate_ : DerandomizationCertificate or None
-        The path from the random map, for method="derand".
+        The path from the random map, for method="derand" or "union".
     lower_bound_ : float or None
         Proved lower bound on the distortion of any linear map of X to as many dimensions, where asked for; see
         `derand.embedding.linear_lower_bound`.

@@ -4,6 +4,7 @@ import time
 
 import numpy as np
 import pytest
+from scipy.stats import chi2
 
 from derand.embedding import derandomize as module
 from derand.embedding.derandomize import derandomize_map
@@ -98,6 +99,33 @@ def test_same_seed_same_bits():
 
 
 def test_too_many_pairs(monkeypatch):
-    monkeypatch.setattr(module, "_MAX_PAIRS", 10)
-    with pytest.raises(InputError, match="up to 10 pairs, X has 15"):
+    monkeypatch.setattr(module, "_MAX_PAIRS", {"soft": 12, "union": 10})
+    with pytest.raises(InputError, match='"derand" takes up to 12 pairs, X has 15'):
         derandomize_map(gaussian(6, 3), 2, np.random.default_rng(0))
+    with pytest.raises(InputError, match='"union" takes up to 10 pairs, X has 15'):
+        derandomize_map(gaussian(6, 3), 2, np.random.default_rng(0), kind="union")
+
+
+@pytest.fixture(scope="module")
+def union():
+    X = gaussian(10, 9)
+    return X, *derandomize_map(X, 4, np.random.default_rng(0), kind="union", max_evals=20)
+
+
+def test_union_bound_goes_along(union):
+    X, M, certificate = union
+    assert (certificate.kind, certificate.never_rose, certificate.sigma) == ("union", True, 0.0)
+    assert all(level.failure <= 0.5 and level.beta is None for level in certificate.levels)
+    assert brute_distortion(X, M) == pytest.approx(certificate.end_bound, rel=1e-9)
+    assert certificate.end_bound < 0.5 * certificate.start_bound
+
+
+def test_union_bound_of_the_start_is_the_chi_square_one(union):
+    _, _, certificate = union
+    pairs = 10 * 9 / 2
+    eps = certificate.start_bound
+    lower = chi2.cdf(4 * (1 - eps), 4) if eps < 1 else 0.0
+    assert pairs * (chi2.sf(4 * (1 + eps), 4) + lower) == pytest.approx(0.5, rel=1e-6)
+    X = union[0]
+    worst = [brute_distortion(X, gaussian(4, 9, seed) / 2.0) for seed in range(300)]
+    assert np.mean(np.array(worst) > eps) <= 0.5
