@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from derand.commands.console import ExitCode, write_json
+from derand.commands.console import ExitCode, Progress, add_output_options, check_plot_path, save_plot, write_json
 from derand.exceptions import InputError
 from derand.teacher_student import TeacherStudent
 
@@ -29,7 +29,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--noise", default=0.0, help="variance of the label noise (default: %(default)s)", **number)
     parser.add_argument("--inputs", type=int, default=10**6, metavar="N", help="input dimension (default: %(default)s)")
-    parser.add_argument("-o", "--output", metavar="FILE", help="write the JSON there instead of to stdout")
+    parser.add_argument(
+        "--picture",
+        choices=("loss", "escape", "distance", "hessian"),
+        default="loss",
+        help="what --plot draws: the loss with its plateau, escape times of students of width 1 to 4 p, distances of "
+        "solutions from a random start, or Hessian spectra (default: %(default)s)",
+    )
+    add_output_options(parser, seed=True, plot=True)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -48,16 +55,24 @@ def run(args: argparse.Namespace) -> int:
     Raises
     ------
     InputError
-        If the setting itself is invalid.
+        If the setting itself is invalid, or the picture can't be drawn or written for it.
     """
+    check_plot_path(args.plot)
+    progress = Progress("teacher-student", quiet=args.quiet)
     if args.teacher is not None and len(args.teacher) != args.p_star:
         raise InputError(f"--teacher must give {args.p_star} squared norms, got {len(args.teacher)}")
     gram = None if args.teacher is None else np.diag(args.teacher)
     model = TeacherStudent(args.p, args.p_star, T=gram, lr=args.lr, lr_scaling=args.lr_scaling, noise=args.noise)
     reasons: dict[str, str] = {}
-    values = {name: _attempt(name, call, reasons) for name, call in _predictions(model, args.inputs).items()}
-    setting = {key: getattr(args, key) for key in ("p", "p_star", "teacher", "lr", "lr_scaling", "noise", "inputs")}
+    calls = _predictions(model, args.inputs, args.seed)
+    values = {name: _attempt(name, call, reasons) for name, call in calls.items()}
+    progress.say(f"{len(calls) - len(reasons)} of {len(calls)} predictions exist for this setting")
+    names = ("p", "p_star", "teacher", "lr", "lr_scaling", "noise", "inputs", "seed")
+    setting = {key: getattr(args, key) for key in names}
     write_json({"setting": setting, **values, "unavailable": reasons}, args.output)
+    if args.plot is not None:
+        save_plot(_picture(model, args, gram), args.plot)
+        progress.say(f"{args.picture} drawn into {args.plot}")
     return ExitCode.SOLVED
 
 
@@ -70,7 +85,33 @@ def _attempt(name: str, call: Callable[[], Any], reasons: dict[str, str]) -> Any
         return None
 
 
-def _predictions(model: TeacherStudent, n_inputs: int) -> dict[str, Callable[[], Any]]:
+def _picture(model: TeacherStudent, args: argparse.Namespace, gram: Any) -> Any:
+    """Return the display that was asked for."""
+    from derand import plotting
+
+    p, p_star = args.p, args.p_star
+    if args.picture == "hessian":
+        return plotting.HessianSpectrumDisplay.from_model(model, args.inputs)
+    if args.picture == "escape":
+        widths = sorted({max(1, round(p * factor)) for factor in (0.25, 0.5, 1, 2, 4)})
+        shared = {"T": gram, "lr": args.lr, "lr_scaling": args.lr_scaling, "noise": args.noise}
+        return plotting.EscapeTimeDisplay.from_widths(widths, (p_star,), N=args.inputs, rng=args.seed, **shared)
+    if args.picture == "distance":
+        normal = np.random.default_rng(args.seed).standard_normal((p, p_star))
+        rho = normal @ np.sqrt(model.parameters.gram) / np.sqrt(args.inputs)
+        return plotting.SolutionDistanceDisplay.from_start(
+            model, rho, np.eye(p), second_order=args.noise == 0.0, rng=args.seed
+        )
+    try:
+        end = 2.0 * model.escape_time(args.inputs).time
+    except InputError:
+        end = 10.0 / (model.parameters.gamma * max(float(model.parameters.strengths[0]), 1e-3))
+    return plotting.LossCurvesDisplay.from_models(
+        {f"p = {p}, p* = {p_star}": model}, np.linspace(0.0, end, 401), N=args.inputs, rng=args.seed
+    )
+
+
+def _predictions(model: TeacherStudent, n_inputs: int, seed: int) -> dict[str, Callable[[], Any]]:
     """Return the predictions by name, not computed yet."""
 
     def hessian() -> dict[str, Any]:
@@ -88,6 +129,8 @@ def _predictions(model: TeacherStudent, n_inputs: int) -> dict[str, Callable[[],
         "gradient_flow_plateau": lambda: model.plateau(second_order=False)._asdict(),
         "critical_lr": lambda: model.critical_lr()._asdict(),
         "escape_time": lambda: model.escape_time(n_inputs)._asdict(),
+        "escape_time_with_gathered_noise": lambda: model.escape_time(n_inputs, fluctuations=True)._asdict(),
+        "overlap_law": lambda: model.overlap_law(rng=seed)._asdict(),
         "noise_floor": lambda: model.noise_floor()._asdict(),
         "tail": lambda: model.tail()._asdict(),
         "best_loss": model.best_loss,

@@ -35,6 +35,39 @@ def test_what_doesnt_exist_has_a_reason(tmp_path):
     assert "rank" in document["unavailable"]["solution_manifold_dimension"]
 
 
+@pytest.mark.parametrize("picture", ["loss", "escape", "distance", "hessian"])
+def test_pictures(picture, tmp_path, capsys):
+    pytest.importorskip("matplotlib").use("Agg")
+    file = tmp_path / "picture.png"
+    options = ("--p", "2", "--p-star", "1", "--lr", "0.1", "--picture", picture, "--plot", str(file))
+    assert _run(*options) == 0
+    assert file.read_bytes().startswith(b"\x89PNG")
+    assert picture in capsys.readouterr().err
+
+
+def test_loss_beyond_the_thresholds_is_drawn_up_to_its_divergence(tmp_path, capsys):
+    pytest.importorskip("matplotlib").use("Agg")
+    assert _run("--p", "2", "--p-star", "1", "--lr", "5", "--plot", str(tmp_path / "picture.svg"), "--quiet") == 0
+    assert "diverged" in (tmp_path / "picture.svg").read_text(encoding="utf-8")
+    assert capsys.readouterr().err == ""
+
+
+def test_pictures_that_dont_exist(tmp_path):
+    hopeless = ("--p", "1", "--p-star", "2", "--picture", "distance", "--plot", str(tmp_path / "picture.png"))
+    assert main(["teacher-student", *hopeless]) == 1
+    with pytest.raises(InputError, match="--plot"):
+        _run("--p", "1", "--p-star", "1", "--plot", str(tmp_path / "picture.gif"))
+
+
+def test_the_seed_decides(capsys):
+    documents = []
+    for seed in ("0", "0", "1"):
+        _run("--p", "4", "--p-star", "2", "--seed", seed, "--quiet")
+        documents.append(json.loads(capsys.readouterr().out)["overlap_law"])
+    assert documents[0] == documents[1] != documents[2]
+    assert documents[0]["noise_ratio"] == documents[2]["noise_ratio"]
+
+
 def test_bad_settings():
     with pytest.raises(InputError, match="--teacher must give 2"):
         _run("--p", "1", "--p-star", "2", "--teacher", "1.0")
