@@ -80,9 +80,11 @@ def _swapped(problem: Problem, candidate: Candidate, tries: int = 2) -> Candidat
         z = problem.X @ candidate.B.T
         gradient = candidate.fit.value_and_gradient(z)[1]
         axes = np.linalg.eigh(np.einsum("onk,onl->kl", gradient, gradient))[1][:, ::-1].T
-        rest = polish(problem, start(problem, (axes @ candidate.B)[:-1], candidate.name), 3)
-        trials = (start(problem, B, candidate.name) for B in next_directions(problem, rest).values())
-        trial = min((polish(problem, c, 4) for c in trials), key=lambda c: c.score)
+        plain = start(problem, (axes @ candidate.B)[:-1], candidate.name)
+        # Polishing bends the rest towards the direction that it lacks, which may hide it or reveal it.
+        bases = [B for rest in (plain, polish(problem, plain, 3)) for B in next_directions(problem, rest).values()]
+        trials = sorted((start(problem, B, candidate.name) for B in bases), key=lambda c: c.score)
+        trial = min((polish(problem, c, 4) for c in trials[:2]), key=lambda c: c.score)
         if trial.score >= candidate.score * (1.0 - 1e-4):
             break
         candidate = trial

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import scipy.linalg
@@ -118,6 +118,10 @@ class SmoothFit:
         Orthogonal columns U with S = U diag(shrink) U^T, rows multiplied by the root of the sample weights.
     shrink : ndarray of shape (m',)
         See ``basis``; columns that hold a negligible part of the degrees of freedom are left out.
+    basis_weights : ndarray of shape (m, m')
+        Kernel weights of the functions whose values are the columns of ``basis``.
+    basis_polynomial : ndarray of shape (p, m')
+        Polynomial coefficients of the same functions.
     """
 
     kernel: str
@@ -132,6 +136,15 @@ class SmoothFit:
     gcv: float
     basis: FloatArray
     shrink: FloatArray
+    basis_weights: FloatArray
+    basis_polynomial: FloatArray
+
+    def gradient_noise(self, z: FloatArray) -> FloatArray:
+        """Return the sum over samples of the covariance of the fitted gradient, for unit noise; shape (k, k)."""
+        functions = replace(self, weights=self.basis_weights, polynomial=self.basis_polynomial)
+        gradient = functions.value_and_gradient(z)[1]
+        power = np.square(self.shrink) * np.square(self.basis).sum(axis=0)
+        return np.asarray(np.einsum("o,onk,onl->kl", power, gradient, gradient, optimize=True))
 
     def predict(self, z: FloatArray) -> FloatArray:
         """Return the fitted function, of shape (n, q), at coordinates of shape (n, k)."""
@@ -274,19 +287,24 @@ class KernelRidge:
         lam = float(ridges[best])
         a = V @ (t / (e + lam)[:, None])
         weights = scipy.linalg.solve_triangular(L, a, lower=True, trans="T", check_finite=False)
-        polynomial = np.zeros((self.R.shape[1], self.y.shape[1]))
-        top = scipy.linalg.solve_triangular(
-            self.R[: self.rank, : self.rank], self.Qy - QK @ weights, check_finite=False
-        )
-        polynomial[self._pivot[: self.rank]] = top
         used = h[best] > 1e-3
         directions = scipy.linalg.solve_triangular(L, V[:, used], lower=True, trans="T", check_finite=False)
-        U = Kw @ directions - self.Q @ (QK @ directions)
+        shadow = QK @ directions
+        U = Kw @ directions - self.Q @ shadow
+        none = np.zeros((K.shape[1], self.rank))
         return SmoothFit(
-            kernel, self.centres, scales, weights, polynomial, self.degree, lam, float(df[best]), float(rss[best]),
-            float(gcv[best]), np.concatenate([self.Q, U], axis=1),
-            np.concatenate([np.ones(self.rank), 1.0 / (e[used] + lam)]),
+            kernel, self.centres, scales, weights, self._coefficients(self.Qy - QK @ weights), self.degree, lam,
+            float(df[best]), float(rss[best]), float(gcv[best]), np.concatenate([self.Q, U], axis=1),
+            np.concatenate([np.ones(self.rank), 1.0 / (e[used] + lam)]), np.concatenate([none, directions], axis=1),
+            self._coefficients(np.concatenate([np.eye(self.rank), -shadow], axis=1)),
         )  # fmt: skip
+
+    def _coefficients(self, inner: FloatArray) -> FloatArray:
+        """Return the polynomial coefficients of functions whose inner products with the columns of Q are given."""
+        out = np.zeros((self.R.shape[1], inner.shape[1]))
+        top = self.R[: self.rank, : self.rank]
+        out[self._pivot[: self.rank]] = scipy.linalg.solve_triangular(top, inner, check_finite=False)
+        return out
 
 
 def _solve_lower(L: FloatArray, B: FloatArray) -> FloatArray:

@@ -27,14 +27,14 @@ def subproblem(problem: Problem, n: int) -> Problem:
     return replace(problem, X=problem.X[rows], y=problem.y[rows], weight=weight, order=order)
 
 
-def gradient_matrix(problem: Problem, rounds: int = 2) -> FloatArray:
+def gradient_matrix(problem: Problem, rounds: int = 3) -> FloatArray:
     r"""Return the mean outer product of the gradients of a kernel smoother on all coordinates, refitted in its metric.
 
     Parameters
     ----------
     problem : Problem
         Samples.
-    rounds : int, default 2
+    rounds : int, default 3
         Fits; each after the first uses the metric that the one before has found.
 
     Returns
