@@ -2,5 +2,6 @@
 
 from derand.estimators.learned_jl import LearnedJL
 from derand.estimators.maxcut_clusterer import MaxCutClusterer
+from derand.estimators.network_reducer import NetworkReducer
 
-__all__ = ["LearnedJL", "MaxCutClusterer"]
+__all__ = ["LearnedJL", "MaxCutClusterer", "NetworkReducer"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Protocol
 
 from derand._utils.arrays import array_namespace
@@ -118,36 +119,30 @@ def make_activation(activation: str | ThreeDerivatives | HiddenActivation, *, io
     if isinstance(activation, str):
         check_option(activation, "activation", ACTIVATIONS)
         if activation == "softplus":
-            return HiddenActivation("softplus", _softplus_jet(iota))
+            sharpness = check_scalar(iota, "iota", low=0.0, low_open=True, high=math.inf, high_open=True)
+            return HiddenActivation("softplus", partial(_softplus_jet, sharpness))
         return HiddenActivation(activation, _JETS[activation])
-    methods = [getattr(activation, name, None) for name in ("value", "first", "second")]
-    if not all(callable(method) for method in methods):
+    if not all(callable(getattr(activation, name, None)) for name in ("value", "first", "second")):
         raise InputTypeError("activation must be a name or have the methods value, first and second")
-
-    def jet(z: Any, order: int) -> tuple[Any, ...]:
-        """Return the user's derivatives."""
-        return tuple(method(z) for method in methods[: order + 1] if method is not None)
-
-    return HiddenActivation(type(activation).__name__, jet)
+    return HiddenActivation(type(activation).__name__, partial(_own_jet, activation))
 
 
-def _softplus_jet(iota: float) -> Callable[[Any, int], tuple[Any, ...]]:
-    """Return the derivatives of log(1 + exp(iota z)) / iota."""
-    sharpness = check_scalar(iota, "iota", low=0.0, low_open=True, high=math.inf, high_open=True)
+def _own_jet(activation: ThreeDerivatives, z: Any, order: int) -> tuple[Any, ...]:
+    """Return a user's derivatives."""
+    return tuple(method(z) for method in (activation.value, activation.first, activation.second)[: order + 1])
 
-    def jet(z: Any, order: int) -> tuple[Any, ...]:
-        """Return the derivatives without overflow."""
-        xp = array_namespace(z)
-        v = sharpness * z
-        e = xp.exp(-xp.abs(v))
-        value = (xp.where(v > 0.0, v, 0.0 * v) + xp.log1p(e)) / sharpness
-        if order == 0:
-            return (value,)
-        first = xp.where(v >= 0.0, 1.0 + 0.0 * v, e) / (1.0 + e)
-        # The product e/(1+e)^2 keeps its digits in both tails, where p (1 - p) loses them in one.
-        return (value, first, sharpness * e / (1.0 + e) ** 2)[: order + 1]
 
-    return jet
+def _softplus_jet(sharpness: float, z: Any, order: int) -> tuple[Any, ...]:
+    """Return the derivatives of log(1 + exp(sharpness z)) / sharpness, without overflow."""
+    xp = array_namespace(z)
+    v = sharpness * z
+    e = xp.exp(-xp.abs(v))
+    value = (xp.where(v > 0.0, v, 0.0 * v) + xp.log1p(e)) / sharpness
+    if order == 0:
+        return (value,)
+    first = xp.where(v >= 0.0, 1.0 + 0.0 * v, e) / (1.0 + e)
+    # The product e/(1+e)^2 keeps its digits in both tails, where p (1 - p) loses them in one.
+    return (value, first, sharpness * e / (1.0 + e) ** 2)[: order + 1]
 
 
 def _tanh_jet(z: Any, order: int) -> tuple[Any, ...]:

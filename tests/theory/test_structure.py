@@ -243,7 +243,8 @@ def test_published_recipe():
 def test_finite_samples_need_a_decay_of_their_own():
     """k = 1, d = 20, n = 400: a tiny decay leaves most of the energy outside the span, 1e-2 recovers the direction.
 
-    "Arbitrarily small" is a statement about the population.
+    "Arbitrarily small" is a statement about the population.  The certificate knows: on 20 points a dimension Stein's
+    identity fails by as much as its own size, and the theorem isn't claimed.
     """
     direction = np.eye(20)[0]
     teacher = MultiIndexTeacher(direction, LINKS["tanh+1"], noise=0.2)
@@ -251,9 +252,10 @@ def test_finite_samples_need_a_decay_of_their_own():
     found = {}
     for lam in (1e-5, 1e-2):
         trained = train_network(
-            Network(20, 24, iota=4.0), sample, lam=lam, rest_decay=1e-5, gtol=1e-4, curv_tol=0.1, max_evals=4000
+            Network(20, 24, iota=4.0), sample, lam=lam, rest_decay=1e-2, gtol=1e-4, curv_tol=0.1, max_evals=2000
         )
         found[lam] = (trained.certificate.share, subspace_distance(trained.leading_directions(1)[0], direction))
     assert found[1e-5][0] < 0.6
-    assert found[1e-2][0] > 0.75
+    assert found[1e-2][0] > 0.9
+    assert not trained.certificate.is_meaningful
     assert found[1e-2][1] < 0.5 * found[1e-5][1]
