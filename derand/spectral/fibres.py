@@ -7,9 +7,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.optimize import brentq, elementwise, minimize_scalar
+from scipy.optimize import brentq, minimize_scalar
 
 from derand._utils.validation import FloatArray
+from derand.spectral.bracketed import bracketed_roots
 from derand.spectral.conditional import ConditionalMoments
 from derand.spectral.quadrature import RADIUS, legendre, panel_edges
 
@@ -340,14 +341,7 @@ def _solve(h: Function, piece: Piece, y: FloatArray) -> FloatArray:
     inset = 1e-15 * max(1.0, abs(piece.low)), 1e-15 * max(1.0, abs(piece.high))
     a, b = np.full(y.shape, piece.low + inset[0]), np.full(y.shape, piece.high - inset[1])
 
-    def excess(z: FloatArray, target: FloatArray) -> FloatArray:
-        """Return h(z) minus its target."""
-        return h(z) - target
-
-    found = elementwise.find_root(
-        excess, (a, b), args=(y,), tolerances={"xatol": 0.0, "xrtol": 1e-15, "fatol": 0.0, "frtol": 0.0}
-    )
-    return np.asarray(np.where(found.success | np.isfinite(found.x), found.x, np.nan))
+    return bracketed_roots(lambda z, index: h(z) - y[index], a, b)[0]
 
 
 def _normal_moments(low: float, high: float) -> FloatArray:

@@ -412,9 +412,7 @@ class SpectralLaw:
             return Threshold(math.inf, "none", error=0.0, reason=f"the weights are unbounded {end}: there is no edge")
         value, kind, roots, intervals = _threshold(self._sides[side], level, rank)
         if not math.isfinite(value):
-            return Threshold(
-                value, "none", roots, intervals, error=0.0, reason="no outlier exists for all large delta"
-            )
+            return Threshold(value, "none", roots, intervals, error=0.0, reason="there is no outlier at any delta")
         error = self._error(value, lambda law: _threshold(law._sides[side], level, rank)[0])
         width = 1e-13 * value
         return Threshold(value, kind, roots, intervals, (value - width, value + width), error)
@@ -491,11 +489,12 @@ def _threshold(
         if before and not after and start is not None:
             intervals.append((start, delta))
             start = None
-    if start is None:
-        return math.inf, "none", tuple(roots), tuple(intervals)
-    intervals.append((start, math.inf))
-    kind = dict(candidates).get(start, "soft")
-    return start, kind, tuple(roots), tuple(intervals)
+    if start is not None:
+        intervals.append((start, math.inf))
+    if not intervals:
+        return math.inf, "none", tuple(roots), ()
+    value = intervals[-1][0]
+    return value, dict(candidates).get(value, "soft"), tuple(roots), tuple(intervals)
 
 
 def _rule(

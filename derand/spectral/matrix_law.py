@@ -205,11 +205,12 @@ class MatrixSpectralLaw:
             for a, b, x, y in zip(grid[:-1], grid[1:], values[:-1], values[1:], strict=True)
             if (x < 0.0) != (y < 0.0)
         ]
-        if values[-1] >= 0.0:
-            return Threshold(math.inf, "none", tuple(roots), error=0.0, reason="no outlier at delta = 1000")
-        value = roots[-1] if roots else 0.0
-        starts = [0.0, *roots] if values[0] < 0.0 else roots
-        intervals = tuple(zip(starts[::2], [*starts[1::2], math.inf], strict=False))
+        ends = [0.0, *roots] if values[0] < 0.0 else roots
+        if not ends:
+            reason = "no outlier at any delta up to 1000"
+            return Threshold(math.inf, "none", tuple(roots), error=0.0, reason=reason)
+        intervals = tuple(zip(ends[::2], [*ends[1::2], math.inf], strict=False))
+        value = intervals[-1][0]
         return Threshold(value, "soft", tuple(roots), intervals, (value * (1 - 1e-8), value * (1 + 1e-8)))
 
     def margin(self, delta: float, side: str = "left", below: float | None = None, *, rank: int = 0) -> float:

@@ -7,9 +7,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.optimize import brentq, elementwise
+from scipy.optimize import brentq
 
 from derand._utils.validation import FloatArray
+from derand.spectral.bracketed import bracketed_roots
 from derand.spectral.conditional import ConditionalMoments
 from derand.spectral.fibres import derivative
 from derand.spectral.quadrature import RADIUS, gaussian_panels, panel_edges, tensor_panels
@@ -242,20 +243,13 @@ class PlaneFibres:
     ) -> FloatArray:
         """Return the roots inside brackets, NaN where the response jumps across the value."""
 
-        def excess(t: FloatArray, *args: FloatArray) -> FloatArray:
+        def excess(t: FloatArray, index: np.ndarray) -> FloatArray:
             """Return h minus its target."""
-            a0, a1, w0, w1, target = args
-            points = np.stack([(a0 + t * w0).reshape(-1), (a1 + t * w1).reshape(-1)], axis=1)
-            return np.asarray(self.h(points).reshape(t.shape) - target)
+            return self.h(origin[index] + t[:, None] * way[index]) - y[index]
 
-        found = elementwise.find_root(
-            excess,
-            (low, high),
-            args=(*origin.T, *way.T, y),
-            tolerances={"xatol": 1e-300, "xrtol": 1e-15, "fatol": 0.0, "frtol": 0.0},
-        )
-        is_root = np.abs(found.f_x) <= 1e-6 * np.abs(y) + 1e-12
-        return np.where(np.isfinite(found.x) & is_root, found.x, np.nan)
+        roots, residuals = bracketed_roots(excess, low, high)
+        is_root = np.abs(residuals) <= 1e-6 * np.abs(y) + 1e-12
+        return np.where(np.isfinite(roots) & is_root, roots, np.nan)
 
     def _atom_moments(self) -> tuple[FloatArray, FloatArray]:
         """Return E[z|y] and E[z z^T|y] - I at the atoms."""

@@ -40,6 +40,8 @@ class Preprocessing:
         Kinks of T(h(z)) along the axes.
     branches : Branches, optional
         Branches of the link; their nodes then carry the law, for k = 1 without noise.
+    floor : float
+        Lower bound of T, where it has a kink.
     """
 
     def __init__(
@@ -49,9 +51,11 @@ class Preprocessing:
         k: int = 1,
         noise: float = 0.0,
         breakpoints: Sequence[float] = (0.0,),
+        *,
         branches: Branches | None = None,
+        floor: float = -math.inf,
     ) -> None:
-        self._function, self._h, self._branches = function, h, branches
+        self._function, self._h, self._branches, self._floor = function, h, branches, floor
         self.k, self.noise, self.breakpoints = k, noise, tuple(breakpoints)
 
     def __call__(self, y: Any) -> FloatArray:
@@ -118,9 +122,7 @@ class Preprocessing:
 
         if branches is None:
             return cls(function, h, k, noise, breakpoints)
-        ends = {end for piece in branches.pieces for end in (piece.low, piece.high) if abs(end) < RADIUS}
-        kinks = sorted({*ends, *_floor_crossings(lambda z: function(branches.h(z)), branches.rule()[0], floor)})
-        return cls(function, h, k, noise, kinks, Branches(branches.h, kinks))
+        return cls(function, h, k, noise, breakpoints, branches=branches, floor=floor)
 
     @cached_property
     def _law(self) -> SpectralLaw:
@@ -128,8 +130,11 @@ class Preprocessing:
         if self._branches is None:
             return self._quadrature_law()
         laws: list[SpectralLaw] = []
+        ends = {end for piece in self._branches.pieces for end in (piece.low, piece.high) if abs(end) < RADIUS}
+        z = self._branches.rule()[0]
+        kinks = sorted({*ends, *_floor_crossings(lambda z: self(self._h(z[:, None])), z, self._floor)})
         for order in (16, 24):
-            branches = Branches(self._branches.h, self.breakpoints, order)
+            branches = Branches(self._branches.h, kinks, order)
             z, mass = branches.rule()
             pieces = [piece for piece in branches.pieces if piece.is_constant]
             flat = np.array([0.5 * (piece.low + piece.high) for piece in pieces])

@@ -87,7 +87,7 @@ class Threshold:
     Parameters
     ----------
     value : float
-        For every larger delta there is an outlier; infinite when there is no such number.
+        Start of the last interval of delta with an outlier, which mostly has no end; infinite when there is none.
     kind : {"soft", "support", "none"}
         Kind of the edge that the outlier leaves there; "none" when the value is infinite.
     roots : tuple of float

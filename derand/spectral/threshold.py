@@ -72,7 +72,7 @@ def nn_threshold(
     t: int = 0,
     a: Any = None,
     b: Any = None,
-    n_samples: int = 1 << 15,
+    n_samples: int = 1 << 16,
     n_replicas: int = 4,
     rng: RNGLike = 0,
 ) -> NNThreshold:
@@ -102,7 +102,7 @@ def nn_threshold(
         Number of steps.
     a, b : array_like of shape (m,), optional
         Second layer (ones; for "zero_output" alternating signs) and biases (zeros).
-    n_samples : int, default 32768
+    n_samples : int, default 65536
         Samples of the dynamics, a power of two.
     n_replicas : int, default 4
         Independent scramblings for the error bar, at least 2.
@@ -199,8 +199,7 @@ class _Problem:
                 return np.asarray(sign * self.loss.dl(np.zeros_like(y), y) * self.activation.second(u))
 
             found = self._quadrature(weights)
-            best = found if found.value < best.value or not best.reason or not found.is_finite else best
-            if not found.is_finite and best.value == math.inf:
+            if found.value < best.value or not best.is_finite:
                 best = found
         return best
 
@@ -287,9 +286,12 @@ def _dynamic(problem: _Problem, t: int, n_samples: int, seeds: list[int]) -> NNT
     coarse = np.array([excess(x, _COARSE, seeds[0]) for x in grid])
     if np.all(np.isinf(coarse)):
         return NNThreshold(math.inf, 0.0, "none", np.zeros(0), "the weights are unbounded below: there is no edge")
-    if coarse[-1] >= 0.0:
-        return NNThreshold(math.inf, 0.0, "none", np.zeros(0), f"no outlier at delta = {_GRID[-1]:g}")
-    last = int(np.max(np.flatnonzero(coarse >= 0.0), initial=0))
+    appears = np.flatnonzero((coarse[:-1] >= 0.0) & (coarse[1:] < 0.0))
+    if not len(appears):
+        where = f"at delta = {_GRID[0]:g} to {_GRID[-1]:g}"
+        reason = f"no outlier {where}" if coarse[0] >= 0.0 else f"there is an outlier {where}: no threshold in between"
+        return NNThreshold(math.inf, 0.0, "none", np.zeros(0), reason)
+    last = int(appears[-1])
     values = np.array([_root(excess, n_samples, seed, grid[last], grid[last + 1]) for seed in seeds])
     smaller = np.array([_root(excess, n_samples // 2, seed, grid[last], grid[last + 1]) for seed in seeds])
     spread = float(np.std(values, ddof=1)) / math.sqrt(len(values))
