@@ -311,4 +311,3 @@ def _estimated_weights(fields: FloatArray, y: FloatArray, floor: float) -> Float
     # the square of a normal variable has variance 2: that much of the variation is noise
     damping = 1.0 / (1.0 + 2.0 / (width * max(float(np.var(mean)), 1e-12)))
     return np.asarray(np.maximum(1.0 - 1.0 / np.maximum(1.0 + damping * (mean - 1.0), 1e-12), floor))
-

@@ -81,9 +81,7 @@ ACTIVATIONS: Mapping[str, SmoothFunction] = MappingProxyType(
         "erf": SmoothFunction(
             lambda u: erf(u / math.sqrt(2.0)), lambda u: 2.0 * _pdf(u), lambda u: -2.0 * u * _pdf(u), "erf"
         ),
-        "softplus": SmoothFunction(
-            lambda u: np.logaddexp(0.0, u), expit, lambda u: expit(u) * expit(-u), "softplus"
-        ),
+        "softplus": SmoothFunction(lambda u: np.logaddexp(0.0, u), expit, lambda u: expit(u) * expit(-u), "softplus"),
         "silu": SmoothFunction(lambda u: u * expit(u), _silu_first, _silu_second, "silu"),
         "cos": SmoothFunction(np.cos, lambda u: -np.sin(u), lambda u: -np.cos(u), "cos"),
     }

@@ -149,7 +149,9 @@ def function_range(
         lows.append(min(lows[-1], float(np.min(shell))))
         highs.append(max(highs[-1], float(np.max(shell))))
     near = [
-        _finite(function(_near(point, size, dim))) for point in (*breakpoints, 0.0) for size in (1e-3, 1e-6, 1e-9, 1e-12)
+        _finite(function(_near(point, size, dim)))
+        for point in (*breakpoints, 0.0)
+        for size in (1e-3, 1e-6, 1e-9, 1e-12)
     ]
     near = [values for values in near if values.size]
     low, high = min([lows[-1], *(float(np.min(v)) for v in near)]), max([highs[-1], *(float(np.max(v)) for v in near)])

@@ -212,9 +212,7 @@ class TwoLayerGD:
         with blas_threads(1):
             return self._run(n_steps, wanted, looks, count, check_rng(rng))
 
-    def _run(
-        self, n_steps: int, wanted: set[int], looks: set[int], count: int, rng: np.random.Generator
-    ) -> DescentRun:
+    def _run(self, n_steps: int, wanted: set[int], looks: set[int], count: int, rng: np.random.Generator) -> DescentRun:
         """Return one run with checked arguments."""
         k, network = self.link.k, self.network
         X, fresh = rng.standard_normal((self.n, self.d)), rng.standard_normal((self.n_test, self.d))
@@ -309,5 +307,3 @@ class TwoLayerGD:
 def _leading(W: FloatArray) -> float:
     """Return the largest singular value of the normalised weights."""
     return float(np.linalg.norm(W / np.maximum(np.linalg.norm(W, axis=1, keepdims=True), 1e-300), 2))
-
-

@@ -184,7 +184,9 @@ class DMFT:
         self.eta = check_scalar(eta, "eta", low=0.0, high=math.inf, high_open=True)
         m, k = self.network.m, self.link.k
         given = check_array(covariance, "covariance")
-        self.covariance = float(given) * np.eye(m) if given.ndim == 0 else check_array(given, "covariance", shape=(m, m))
+        self.covariance = (
+            float(given) * np.eye(m) if given.ndim == 0 else check_array(given, "covariance", shape=(m, m))
+        )
         self.overlaps = np.zeros((m, k)) if overlaps is None else check_array(overlaps, "overlaps", shape=(m, k))
         values, vectors = np.linalg.eigh(self.covariance - self.overlaps @ self.overlaps.T)
         if values[0] < -1e-10 * max(1.0, values[-1]):
@@ -276,7 +278,9 @@ class _Process:
         S = model.network.blocks(self.u[t], self.y)
         self._respond(t, S)
         root = self._noise_root(t)
-        star = (self.force[t] @ self.z / N - np.einsum("sij,sjk->ik", self.Rl[t, : t + 1], self.overlaps[: t + 1])) @ self.easy
+        star = (
+            self.force[t] @ self.z / N - np.einsum("sij,sjk->ik", self.Rl[t, : t + 1], self.overlaps[: t + 1])
+        ) @ self.easy
         drift = self.Rl[t, : t + 1].transpose(1, 0, 2).reshape(m, -1) @ self.g[: t + 1].reshape(-1, N)
         noise = root.transpose(1, 0, 2).reshape(m, -1) @ self.xi[1 : t + 2].reshape(-1, N)
         self.g[t + 1] = self.g[t] - eta * (drift + star @ self.z.T) + (eta / math.sqrt(delta)) * noise

@@ -118,8 +118,7 @@ def conditional_moments(
         return _moments(lambda b: h(b @ hard.T), hard.shape[1], noise, breakpoints, quality)
     nodes, masses = _outer_rule(easy.shape[1], breakpoints, quality)
     parts = [
-        _moments(lambda b, a=a: h(b @ hard.T + a @ easy.T), hard.shape[1], noise, breakpoints, quality)
-        for a in nodes
+        _moments(lambda b, a=a: h(b @ hard.T + a @ easy.T), hard.shape[1], noise, breakpoints, quality) for a in nodes
     ]
     return join(parts, masses)
 

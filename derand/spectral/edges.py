@@ -240,9 +240,7 @@ def _level_curve(side: SideMoments, x: float, below: float, rank: int) -> tuple[
     return below * tau - float(np.linalg.eigvalsh(side.planted(tau))[rank]), first - below * tau
 
 
-def _crossings(
-    curve: Callable[[float], tuple[float, float]], positions: FloatArray, gap: FloatArray
-) -> list[float]:
+def _crossings(curve: Callable[[float], tuple[float, float]], positions: FloatArray, gap: FloatArray) -> list[float]:
     """Return the sign changes of a gap along tau as values of delta."""
     roots = []
     for i in range(len(positions) - 1):

@@ -102,7 +102,8 @@ class Expression:
             return -value if isinstance(node.op, ast.USub) else value
         if isinstance(node, ast.BinOp):
             return _BINARY[type(node.op)](self._value(node.left, z), self._value(node.right, z))
-        assert isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
+        assert isinstance(node, ast.Call)
+        assert isinstance(node.func, ast.Name)
         return FUNCTIONS[node.func.id][0](*(self._value(argument, z) for argument in node.args))
 
 

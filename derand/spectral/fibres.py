@@ -276,9 +276,7 @@ class Branches:
         inset = 1e-15 * max(1.0, abs(a)), 1e-15 * max(1.0, abs(b))
         at = self.h(np.array([a + inset[0], 0.5 * (a + b), b - inset[1]]))
         is_constant = bool(np.ptp(at) <= 1e-13 * max(1e-300, float(np.max(np.abs(at)))))
-        return Piece(
-            a, b, float(at[0]), float(at[2]), is_constant, self._is_smooth(a, 1.0), self._is_smooth(b, -1.0)
-        )
+        return Piece(a, b, float(at[0]), float(at[2]), is_constant, self._is_smooth(a, 1.0), self._is_smooth(b, -1.0))
 
     def _is_smooth(self, end: float, inwards: float) -> bool:
         """Return whether a stencil across the end agrees with one that stays inside."""

@@ -180,8 +180,14 @@ class SpectralLaw:
         values = function(probe)
         if np.any(np.isnan(values)):
             raise InputError("G must not return NaN")
-        bounds = function_range(function, probe, mass, breakpoints) if support is None else _check_support(support, values)
-        edges = refined_panels(lambda z: _test_integrands(function(z[:, None]), z, bounds), breakpoints) if dim == 1 else None
+        bounds = (
+            function_range(function, probe, mass, breakpoints) if support is None else _check_support(support, values)
+        )
+        edges = (
+            refined_panels(lambda z: _test_integrands(function(z[:, None]), z, bounds), breakpoints)
+            if dim == 1
+            else None
+        )
         laws = []
         for size in (max(2, (2 * order) // 3), order) if dim > 1 else (12, 16):
             nodes, weights = _rule(dim, breakpoints, edges, size)

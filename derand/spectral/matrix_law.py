@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from scipy.optimize import brentq
 
-from derand._utils.validation import FloatArray, check_array, check_option, check_scalar
+from derand._utils.validation import check_array, check_option, check_scalar
 from derand.exceptions import InputError, NonConvergenceError
 from derand.spectral.block_path import BlockPath, Point
 from derand.spectral.bounds import tail_range

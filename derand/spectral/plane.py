@@ -183,9 +183,7 @@ class PlaneFibres:
                 second[~is_atom] = two / density[:, None, None] - np.eye(2)
         return first, second
 
-    def integrals(
-        self, y: FloatArray, family: LineFamily | None = None
-    ) -> tuple[FloatArray, FloatArray, FloatArray]:
+    def integrals(self, y: FloatArray, family: LineFamily | None = None) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return the density of the response, and its integrals with z and z z^T over the fibres.
 
         Parameters

@@ -153,4 +153,3 @@ def extreme_vectors(
     return ExtremeVectors(
         sign * values[kept][order], vectors[kept][order], residuals[kept][order], process.n_steps, is_converged
     )
-

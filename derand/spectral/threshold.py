@@ -167,7 +167,7 @@ class _Problem:
     hard: FloatArray
 
     @classmethod
-    def checked(cls, activation: Any, loss: Any, link: Any, init: str, m: Any, eta: float, a: Any, b: Any) -> _Problem:  # noqa: PLR0917
+    def checked(cls, activation: Any, loss: Any, link: Any, init: str, m: Any, eta: float, a: Any, b: Any) -> _Problem:
         """Return the setting from a user's arguments."""
         link = MultiIndexLink.from_expression(link) if isinstance(link, str) else link
         if not isinstance(link, MultiIndexLink):
@@ -187,7 +187,18 @@ class _Problem:
         a = signs if a is None else check_array(a, "a", shape=(size,))
         b = np.zeros(size) if b is None else check_array(b, "b", shape=(size,))
         covariance = np.kron(np.eye(size // 2), np.ones((2, 2))) if init == "zero_output" else np.eye(size)
-        return cls(as_activation(activation), as_loss(loss), link, init, math.inf if is_wide else size, eta, a, b, covariance, hard)
+        return cls(
+            as_activation(activation),
+            as_loss(loss),
+            link,
+            init,
+            math.inf if is_wide else size,
+            eta,
+            a,
+            b,
+            covariance,
+            hard,
+        )
 
     def wide(self) -> NNThreshold:
         """Return the threshold of decoupled neurons with f = 0: G = a l'(0, y) s''(u), the better of both signs."""
