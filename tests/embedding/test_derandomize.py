@@ -109,7 +109,7 @@ def test_too_many_pairs(monkeypatch):
 @pytest.fixture(scope="module")
 def union():
     X = gaussian(10, 9)
-    return X, *derandomize_map(X, 4, np.random.default_rng(0), kind="union", max_evals=20)
+    return X, *derandomize_map(X, 4, np.random.default_rng(0), kind="union", max_evals=30)
 
 
 def test_union_bound_goes_along(union):
