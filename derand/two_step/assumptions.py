@@ -15,7 +15,7 @@ __all__ = ["AssumptionWarning", "check_first_coefficient", "warn_about_labels", 
 #: Standard errors by which the mean of the labels may differ from zero.
 _MEAN_LIMIT = 5.0
 #: Kurtosis beyond which averages of powers of the labels are far from their limits: 15 for He_2, 93 for He_3.
-_KURTOSIS_LIMIT = 25.0
+_KURTOSIS_LIMIT = 18.0
 _ZERO = 1e-10
 
 
@@ -36,7 +36,7 @@ def warn_about_labels(y: FloatArray, *, stacklevel: int = 3) -> None:
     Warns
     -----
     AssumptionWarning
-        If the mean differs from zero by more than five standard errors, or the kurtosis exceeds 25.
+        If the mean differs from zero by more than five standard errors, or the kurtosis exceeds 18.
 
     Notes
     -----

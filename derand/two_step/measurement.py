@@ -17,7 +17,7 @@ from derand.two_step.outliers import LOCALISED_SHARE, BoolArray
 __all__ = ["OutlierCount", "count_outliers", "normalised_outliers"]
 
 _SMALLEST = 100
-_GAP = 5.0
+_GAP = 8.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,7 +79,7 @@ def count_outliers(W: Any, method: str = "edge", *, level: float = 0.999) -> Out
         ``"edge"`` fits the edge and the scale of its fluctuations to the upper part of the bulk and takes the
         Tracy-Widom quantile there, both for W and for the scaled matrix.  ``"tw"`` takes the quantile for noise with
         entries of variance 1/d, the edge of W0, and ``"gap"`` what lies above the last gap, among the first twenty,
-        that is five times the typical one further down; both look at W only, leave out vectors on less than one per
+        that is eight times the typical one further down; both look at W only, leave out vectors on less than one per
         cent of the rows, and count the deformation of the bulk as outliers.
     level : float in (0, 1), default 0.999
         Probability that the largest singular value of the bulk stays below the threshold.
@@ -96,10 +96,10 @@ def count_outliers(W: Any, method: str = "edge", *, level: float = 0.999) -> Out
 
     Notes
     -----
-    The edge: singular values of ranks from 4 to 12 per cent of the bulk are fitted by a quadratic function of their
-    average positions for pure noise, outliers left out until their number settles; value and slope at the edge of the
-    noise give edge and scale.  Two symmetric eigenproblems of size min(N, d); randomised methods are accurate to some
-    per cent at the edge only, so they aren't used.  Deterministic.
+    The edge: singular values of ranks from 4 to 15 per cent of the bulk, at least to 48, are fitted by a quadratic
+    function of their average positions for pure noise, outliers left out until their number settles; value and slope
+    at the edge of the noise give edge and scale.  Two symmetric eigenproblems of size min(N, d); randomised methods
+    are accurate to some per cent at the edge only, so they aren't used.  Deterministic.
 
     References
     ----------

@@ -1,0 +1,131 @@
+import math
+import warnings
+
+import numpy as np
+import pytest
+
+from derand.exceptions import InputError
+from derand.two_step import (
+    AssumptionWarning,
+    count_outliers,
+    phase_diagram,
+    predict_outliers,
+    predicted_count,
+    random_problem,
+    step_sizes,
+    two_step_update,
+)
+from derand.two_step import diagram as module
+
+_P = random_problem(200, 150, 250, [lambda z: np.sin(1.5 * z)], rng=0)
+_SERIES = [0.0, 1.0, 0.5, 1.0 / 6.0]
+_A1, _A2 = [0.1, "0.4"], [0.1, 0.3, 0.4]
+
+
+@pytest.fixture(autouse=True)
+def quiet():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", AssumptionWarning)
+        yield
+
+
+@pytest.mark.parametrize("batch", ["reuse", "fresh"])
+@pytest.mark.parametrize("shared_bytes", [1e9, 0.0])
+def test_cells_are_those_of_single_runs(batch, shared_bytes, monkeypatch):
+    """Shared pre-activations or not, every cell counts and predicts what one run of both steps does."""
+    monkeypatch.setattr(module, "_SHARED_BYTES", shared_bytes)
+    found = phase_diagram(_A1, _A2, *_P[:4], activation=_SERIES, batch=batch)
+    for i, alpha1 in enumerate(_A1):
+        for j, alpha2 in enumerate(_A2):
+            etas = step_sizes(_P.X, _P.y, 200, _SERIES, alphas=(alpha1, alpha2), kappas=(0.5, 0.5), batch=batch)
+            run = two_step_update(*_P[:4], *etas, activation=_SERIES, batch=batch)
+            prediction = predict_outliers(run)
+            np.testing.assert_allclose(found.theta[i, j, :3], prediction.theta, rtol=1e-9)
+            assert found.predicted[i, j] == prediction.count
+            assert found.counted[i, j] == count_outliers(run.W2).count
+            assert found.asymptotic[i, j] == predicted_count(alpha1, alpha2, 3)
+    assert found.alphas1 == (0.1, 0.4)
+    assert 0.0 <= found.agreement <= 1.0
+    assert found.n_neurons == 200
+
+
+def test_jobs_and_back_ends_give_the_same():
+    import joblib
+
+    one = phase_diagram(_A1, _A2, *_P[:4], activation=_SERIES)
+    with joblib.parallel_config(backend="threading"):
+        two = phase_diagram(_A1, _A2, *_P[:4], activation=_SERIES, n_jobs=2)
+    for name in ("predicted", "counted", "theta"):
+        np.testing.assert_array_equal(getattr(one, name), getattr(two, name))
+
+
+def test_a_diagram_is_resumed(tmp_path, monkeypatch):
+    path = tmp_path / "rows.npz"
+
+    def stop(done, total):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        phase_diagram(_A1, _A2, *_P[:4], activation=_SERIES, checkpoint=path, callback=stop)
+    computed = []
+    row = module._row
+    monkeypatch.setattr(module, "_row", lambda *given: computed.append(given[1]) or row(*given))
+    seen = []
+    resumed = phase_diagram(
+        _A1, _A2, *_P[:4], activation=_SERIES, checkpoint=path, callback=lambda *numbers: seen.append(numbers)
+    )
+    assert len(computed) == 1
+    assert seen == [(2, 2)]
+    again = phase_diagram(_A1, _A2, *_P[:4], activation=_SERIES, checkpoint=path)
+    assert len(computed) == 1
+    whole = phase_diagram(_A1, _A2, *_P[:4], activation=_SERIES)
+    for found in (resumed, again):
+        np.testing.assert_array_equal(found.counted, whole.counted)
+        np.testing.assert_array_equal(found.theta, whole.theta)
+
+
+def test_a_foreign_checkpoint_is_refused(tmp_path):
+    path = tmp_path / "rows.npz"
+    phase_diagram([0.1], [0.1], *_P[:4], activation=_SERIES, checkpoint=path)
+    for change in ({"kappas": (0.6, 0.5)}, {"level": 0.99}, {"activation": [0.0, 1.0, 0.4]}, {"batch": "fresh"}):
+        with pytest.raises(InputError, match="another problem"):
+            phase_diagram([0.1], [0.1], *_P[:4], **{"activation": _SERIES, "checkpoint": path, **change})
+    path.write_bytes(b"nonsense")
+    with pytest.raises(InputError, match="can't be read"):
+        phase_diagram([0.1], [0.1], *_P[:4], activation=_SERIES, checkpoint=path)
+
+
+def test_problems():
+    problem = random_problem(2000, 30, 400, [np.tanh, np.sin], noise=0.5, rng=1)
+    assert problem.a0 @ problem.a0 == pytest.approx(1.0, abs=5 * math.sqrt(2 / 2000))
+    assert np.mean(np.sum(problem.W0**2, axis=1)) == pytest.approx(1.0, rel=0.05)
+    clean = np.tanh(problem.X[:, 0]) + np.sin(problem.X[:, 1])
+    assert np.std(problem.y - clean) == pytest.approx(0.5, rel=0.15)
+    np.testing.assert_array_equal(problem.directions, np.eye(2, 30))
+    same = random_problem(2000, 30, 400, [np.tanh, np.sin], noise=0.5, rng=1)
+    np.testing.assert_array_equal(problem.y, same.y)
+
+
+@pytest.mark.parametrize(
+    ("change", "match"),
+    [
+        ({"alphas1": []}, "alphas1"),
+        ({"alphas1": [0.5]}, "alphas1"),
+        ({"alphas2": [0.1, -0.1]}, "alphas2"),
+        ({"activation": [0.0, 0.0, 1.0]}, "c_1"),
+        ({"kappas": (1.0,)}, "kappas"),
+        ({"W0": np.zeros((90, 150)), "a0": np.zeros(90)}, "at least 100"),
+    ],
+)
+def test_bad_input(change, match):
+    given = {**_P._asdict(), "alphas1": [0.1], "alphas2": [0.1], "activation": _SERIES, **change}
+    del given["directions"]
+    with pytest.raises(InputError, match=match):
+        phase_diagram(**given)
+
+
+def test_bad_problems():
+    with pytest.raises(InputError, match="links"):
+        random_problem(3, 1, 3, [np.tanh, np.sin])
+    with pytest.raises(InputError, match="noise"):
+        random_problem(3, 3, 3, np.tanh, noise=-1.0)
