@@ -57,6 +57,7 @@ def noisy_descent(
     *,
     loss: str | Loss = "squared",
     lam: float = 5e-5,
+    rest_decay: float = 0.0,
     frozen: Sequence[str] = (),
     step: float = 1.0,
     bias_step: float | None = None,
@@ -90,6 +91,8 @@ def noisy_descent(
         See `derand.structure.make_loss`.
     lam : float, default 5e-5
         Decay lam ||W_1||^2 of the first layer.
+    rest_decay : float, default 0.0
+        Decay of the later weights; see `NetworkObjective`.
     frozen : sequence of str, default ()
         Blocks that keep their start values, see `Network.mask`.
     step : float, default 1.0
@@ -147,19 +150,20 @@ def noisy_descent(
     threshold = check_scalar(threshold, "threshold", low=0.0)
     limit = check_int(max_steps, "max_steps", low=0)
     where, shape = network.slice_of("W1"), network.shapes[0]
-    cost, snapshots = make_loss(loss), Snapshots(n_snapshots)
+    snapshots = Snapshots(n_snapshots)
+    options: dict[str, Any] = {"loss": make_loss(loss), "lam": lam, "rest_decay": rest_decay}
     norms: list[float] = []
     n_perturbations, is_converged = 0, False
     for index, batch in zip(range(limit), batches, strict=False):
         snapshots.add(index, x[where].reshape(shape))
-        gradient = _gradient(NetworkObjective(network, batch, loss=cost, lam=lam), x) * trained
+        gradient = _gradient(NetworkObjective(network, batch, **options), x) * trained
         norms.append(norm(gradient))
         if norms[-1] <= gtol:
             is_converged = True
             break
         if noise > 0.0 and norm(gradient[where]) <= threshold:
             x = x + noise * trained * generator.standard_normal(x.size)
-            gradient = _gradient(NetworkObjective(network, batch, loss=cost, lam=lam), x)
+            gradient = _gradient(NetworkObjective(network, batch, **options), x)
             n_perturbations += 1
         x = x - steps * gradient
         if not np.isfinite(x).all():

@@ -5,10 +5,16 @@ import numpy as np
 from derand.structure import MultiIndexTeacher, Network, NetworkObjective, PointwiseLoss, gaussian_population
 
 DIRECTION = np.array([1.0, 1.0]) / np.sqrt(2.0)
-#: log cosh: a smooth loss of the user's own.
-LOG_COSH = PointwiseLoss(
-    lambda f, y: np.log(np.cosh(f - y)), lambda f, y: np.tanh(f - y), lambda f, y: 1.0 / np.cosh(f - y) ** 2
-)
+
+
+def log_cosh(f, y):
+    """Return log cosh(f - y) without overflow."""
+    r = np.abs(f - y)
+    return r + np.log1p(np.exp(-2.0 * r)) - np.log(2.0)
+
+
+#: A smooth loss of the user's own.
+LOG_COSH = PointwiseLoss(log_cosh, lambda f, y: np.tanh(f - y), lambda f, y: 1.0 - np.tanh(f - y) ** 2)
 LOSSES = ("squared", "logistic", "multinomial", "huber", LOG_COSH)
 KINDS = {"logistic": "binary", "multinomial": "classes"}
 LINKS = {
