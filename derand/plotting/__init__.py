@@ -3,6 +3,7 @@
 from derand.plotting.cut import CutDisplay
 from derand.plotting.distortion import DistortionDisplay
 from derand.plotting.sosp import SOSPDisplay
+from derand.plotting.structure_training import WeightCloudDisplay
 from derand.plotting.teacher_solutions import FrameDriftDisplay, HessianSpectrumDisplay, SolutionDistanceDisplay
 from derand.plotting.teacher_student import EscapeTimeDisplay, LossCurvesDisplay
 
@@ -15,4 +16,5 @@ __all__ = [
     "LossCurvesDisplay",
     "SOSPDisplay",
     "SolutionDistanceDisplay",
+    "WeightCloudDisplay",
 ]
