@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import time
+import warnings
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import MappingProxyType
@@ -12,6 +13,7 @@ from typing import Any
 import numpy as np
 import scipy.io
 
+from derand._utils.validation import check_int
 from derand.commands.console import ExitCode, Progress, check_plot_path, naming, save_plot, write_json
 from derand.embedding import EmbeddingResult, LinearLowerBound, learn_embedding, linear_lower_bound
 from derand.embedding.learn import METHODS
@@ -66,6 +68,8 @@ def run(args: argparse.Namespace) -> int:
     progress, started = Progress("embed", quiet=args.quiet), time.perf_counter()
     X = read_points(args.points)
     progress.say(f"{X.shape[0]} points in {X.shape[1]} dimensions")
+    if args.n_components is not None:
+        check_int(args.n_components, "--n-components", low=1, high=X.shape[1])
     with naming(args.points):
         result = learn_embedding(
             X,
@@ -142,7 +146,11 @@ def _read_csv(path: Path) -> Any:
         has_names = False
     except ValueError:
         has_names = True
-    return np.loadtxt(path, delimiter=",", skiprows=int(has_names), ndmin=2, encoding="utf-8")
+    with warnings.catch_warnings(action="ignore"):  # of a file without data, which is refused below
+        points = np.loadtxt(path, delimiter=",", skiprows=int(has_names), ndmin=2, encoding="utf-8")
+    if not points.size:
+        raise ValueError("the file holds no points")
+    return points
 
 
 def _read_mtx(path: Path) -> Any:

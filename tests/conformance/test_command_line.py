@@ -13,6 +13,7 @@ from derand.cli import main
 from derand.commands import COMMANDS
 
 GRAPH = "source,target,weight\nAnn,Bert,1\nBert,Carla,2\nCarla,Ann,1\n"
+POINTS = "height,width\n1.0,0.9\n2.0,2.1\n3.0,3.2\n4.0,3.9\n"
 HUGE = 10**30
 
 
@@ -21,8 +22,8 @@ class Lines:
     """Command lines of one subcommand.
 
     ``good`` are solved in a moment; ``bad`` are pairs of options and a word of the complaint; ``usage`` are wrong
-    usage; ``reads`` is a command line with FILE where a file is read, ``text`` a good content of it; ``writes_same``
-    tells whether the output is the same on every run.
+    usage; ``reads`` is a command line with FILE where a file is read, ``text`` a good content of it; ``early`` ends
+    with a weaker result; ``picture`` draws one; ``to_file`` is the option that sends the JSON to a file.
     """
 
     good: list
@@ -32,7 +33,8 @@ class Lines:
     text: str = ""
     suffix: str = ".csv"
     early: list | None = None
-    writes_same: bool = True
+    picture: list | None = None
+    to_file: str = "--output"
 
 
 COMMAND_LINES = {
@@ -48,6 +50,7 @@ COMMAND_LINES = {
         reads=["FILE"],
         text=GRAPH,
         early=["--time-limit", "1e-9"],
+        picture=["--effort", "quick"],
     ),
     "verify": Lines(
         good=[["FILE", "PROOF"]],
@@ -66,11 +69,10 @@ COMMAND_LINES = {
             (["--demo", "--max-evals", "0"], "max_evals"),
             (["--demo", "--confidence", "1"], "confidence"),
             (["--demo", "--method", "accelerated", "--grad-lip", "9"], "--hess-lip"),
-            (["--demo", "--plot", "search.txt"], "--plot"),
-            (["--demo", "--plot", "no/folder/search.png"], "--plot"),
         ],
         usage=[[], ["--demo", "--problem", "wells"], ["--demo", "--gtol", "small"]],
         early=["--demo", "--max-evals", "3"],
+        picture=["--demo"],
     ),
     "teacher-student": Lines(
         good=[["--p", "4", "--p-star", "2"], ["--p", "4", "--p-star", "2", "--inputs", str(10**12)]],
@@ -83,6 +85,24 @@ COMMAND_LINES = {
             (["--p", str(HUGE), "--p-star", "1"], ""),
         ],
         usage=[[], ["--p", "two", "--p-star", "1"]],
+        picture=["--p", "4", "--p-star", "2", "--picture", "hessian"],
+    ),
+    "embed": Lines(
+        good=[["FILE"], ["FILE", "-k", "1", "--no-bound"]],
+        bad=[
+            (["FILE", "--eps", "2"], "eps"),
+            (["FILE", "--eps", "nan"], "eps"),
+            (["FILE", "-k", "0"], "--n-components"),
+            (["FILE", "-k", str(HUGE)], "--n-components"),
+            (["FILE", "--seed", "-1"], "rng"),
+            (["FILE", "--time-limit", "nan"], "time_limit"),
+            (["FILE", "-o", "no/such/folder/map.npz"], "no/such/folder"),
+        ],
+        usage=[[], ["FILE", "--method", "magic"], ["FILE", "-k", "few"]],
+        reads=["FILE"],
+        text=POINTS,
+        picture=["FILE", "-k", "1"],
+        to_file="--json",
     ),
     "bench": Lines(
         good=[["--suite", "sosp"]],
@@ -140,7 +160,7 @@ def test_help_is_enough_to_work_from(command, shell):
     code, out, err = shell(command, ["--help"])
     assert (code, err) == (0, "")
     assert out.startswith(f"usage: derand {command}")
-    assert "-o FILE, --output FILE" in out
+    assert f"{COMMAND_LINES[command].to_file} FILE" in out
     assert "-q, --quiet" in out
     # Every option is explained: no line of help ends with the bare name of an option.
     options = out.split("options:")[1]
@@ -157,7 +177,7 @@ def test_good_input(command, options, shell, tmp_path):
     again = shell(command, [*options, "--quiet"])
     assert (again[0], again[2]) == (0, "")
     assert again[1] == out
-    quiet = shell(command, [*options, "-q", "-o", "out.json"])
+    quiet = shell(command, [*options, "-q", COMMAND_LINES[command].to_file, "out.json"])
     assert quiet == (0, "", "")
     assert (tmp_path / "out.json").read_text(encoding="utf-8") == out
 
@@ -229,19 +249,22 @@ def test_a_folder_is_no_file(command, shell, tmp_path):
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_output_that_cannot_be_written(command, shell):
-    code, out, err = shell(command, [*COMMAND_LINES[command].good[0], "-q", "-o", "no/such/folder/out.json"])
+    lines = COMMAND_LINES[command]
+    code, out, err = shell(command, [*lines.good[0], "-q", lines.to_file, "no/such/folder/out.json"])
     assert (code, out) == (1, "")
     assert _is_one_line(err)
     assert "no/such/folder" in err
 
 
-PICTURES = {"maxcut": ["--effort", "quick"], "sosp": ["--demo"]}
-
-
-@pytest.mark.parametrize("command", PICTURES)
+@pytest.mark.parametrize("command", [command for command, lines in COMMAND_LINES.items() if lines.picture])
 def test_pictures(command, shell, tmp_path):
     pytest.importorskip("matplotlib")
-    code, out, err = shell(command, [*PICTURES[command], "-q", "--plot", "picture.png"])
+    code, out, err = shell(command, [*COMMAND_LINES[command].picture, "-q", "--plot", "picture.png"])
     assert (code, err) == (0, "")
     assert json.loads(out)
     assert (tmp_path / "picture.png").read_bytes().startswith(b"\x89PNG")
+    for bad in ("picture.txt", "no/such/folder/picture.png"):
+        code, out, err = shell(command, [*COMMAND_LINES[command].picture, "-q", "--plot", bad])
+        assert (code, out) == (1, "")
+        assert _is_one_line(err)
+        assert "--plot" in err
