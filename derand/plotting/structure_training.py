@@ -144,7 +144,7 @@ class WeightCloudDisplay:
         self._draw_paths(points)
         size = float(np.clip(3000.0 / points.shape[1], 6.0, 40.0))
         for chosen, colour, marker, label in ((points[0], _START, "o", "start"), (points[-1], _END, "s", "end")):
-            self.ax_.scatter(*chosen.T, s=size, c=colour, marker=marker, label=label, zorder=3)
+            self.ax_.scatter(chosen[:, 0], chosen[:, 1], s=size, c=colour, marker=marker, label=label, zorder=3)
         self.ax_.set_xlabel("weight along the teacher")
         self.ax_.set_ylabel("weight across it")
         shares: Sequence[float] = self.shares.tolist()
