@@ -6,7 +6,14 @@ import argparse
 import time
 from typing import Any
 
-from derand.commands.console import ExitCode, Progress, write_json
+from derand.commands.console import (
+    ExitCode,
+    Progress,
+    add_output_options,
+    check_plot_path,
+    save_plot,
+    write_json,
+)
 from derand.commands.graph_input import read_edges, to_problem
 from derand.exceptions import InputError
 from derand.io import EdgeList, write_graph
@@ -29,14 +36,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--effort", choices=tuple(EFFORTS), default="default", help="how long to search (default: %(default)s)"
     )
     parser.add_argument("--no-bound", action="store_true", help="don't prove an upper bound")
-    parser.add_argument("--seed", type=int, default=0, help="seed of the search (default: %(default)s)")
-    parser.add_argument(
-        "--time-limit", type=float, metavar="S", help="seconds after which the best cut so far is printed"
-    )
-    parser.add_argument("-o", "--output", metavar="FILE", help="write the JSON there instead of to stdout")
     parser.add_argument("--certificate", metavar="FILE", help="write the proof there, for derand verify")
     parser.add_argument("--save-graph", metavar="FILE", help="write the graph there, as derand verify needs it")
-    parser.add_argument("-q", "--quiet", action="store_true", help="no progress on stderr")
+    add_output_options(parser, seed=True, time_limit=True, plot=True)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -59,6 +61,7 @@ def run(args: argparse.Namespace) -> int:
     """
     if args.certificate and args.no_bound:
         raise InputError("--certificate needs the bound that --no-bound leaves out")
+    check_plot_path(args.plot)
     progress, started = Progress("maxcut", quiet=args.quiet), time.perf_counter()
     edges = read_edges(args.graph, args.format)
     if args.save_graph:
@@ -76,6 +79,10 @@ def run(args: argparse.Namespace) -> int:
     )
     progress.say(f"{_summary(solution)}; {time.perf_counter() - started:.2f} s")
     write_json(_document(edges, solution), args.output)
+    if args.plot:
+        from derand.plotting.cut import CutDisplay
+
+        save_plot(CutDisplay(solution, edges.node_labels), args.plot)
     return _finish(args, solution, progress)
 
 
