@@ -16,6 +16,7 @@ from scipy.optimize import minimize_scalar
 from derand._utils.threads import blas_threads
 from derand._utils.validation import FloatArray
 from derand.embedding.log_sum_exp import SmoothMaximum
+from derand.embedding.minimax import scaled_to_middle
 from derand.embedding.union_bound import UnionBound
 from derand.embedding.unit_differences import UnitDifferences
 from derand.exceptions import InputError
@@ -33,8 +34,9 @@ _PERTURBATION = 1e-2
 #: short images where M is, which at M = 0 makes M a minimum; a softer one sees the short images and lets M grow.
 _SHARES = (0.1, 0.3, 1.0)
 _BETA_MAX = 1e5
-#: The union bound is lowered at these shares of the eps that it proves so far.
-_UNION_SHARES = (0.7, 0.9, 0.98)
+#: The union bound is lowered for an eps smaller than the one that it proves so far by these shares or, once sigma is
+#: small, by these multiples of sigma, where the probabilities still have a slope.
+_UNION_STEPS = ((0.3, 4.0), (0.1, 2.0), (0.02, 0.7))
 
 #: One level's objectives, value and gradient at a flat map.
 _Objectives = list[Callable[[FloatArray], tuple[float, FloatArray]]]
@@ -218,8 +220,12 @@ class _UnionLevels:
         if level.sigma == 0.0:
             return []
         return [
-            partial(self.union.log_value_and_grad, sigma=level.sigma, eps=share * level.bound)
-            for share in _UNION_SHARES
+            partial(
+                self.union.log_value_and_grad,
+                sigma=level.sigma,
+                eps=level.bound - min(share * level.bound, factor * level.sigma),
+            )
+            for share, factor in _UNION_STEPS
         ]
 
 
@@ -252,8 +258,12 @@ class _Path:
 
     def _step(self, sigma: float) -> bool:
         """Try one level; keep it when the bound doesn't rise."""
-        best = self.problem.least(self.M, sigma)
-        M, chosen, n_evals = self.M, self.M, 0
+        M = self.M
+        if sigma == 0.0:
+            # A's squared lengths are k sigma^2 longer than M's: without the random part M needs its own scale.
+            squares = _squares(self.problem.differences, M)
+            M = scaled_to_middle(M, float(squares.min()), float(squares.max()))
+        best, chosen, n_evals = self.problem.least(M, sigma), M, 0
         for objective in self.problem.objectives(best):
             noise = self.rng.standard_normal(M.shape) * (_PERTURBATION / math.sqrt(M.size))
             outcome: Any = minimize_sosp(
