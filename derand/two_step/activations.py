@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
@@ -223,19 +223,20 @@ def _polynomial(coefficients: FloatArray) -> TwoStepActivation:
     """Return the polynomial with given coefficients in He_k."""
     series = np.trim_zeros(coefficients, "b")
     series = series if series.size else np.zeros(1)
-    powers = hermite_e.herme2poly(series)
+    powers = tuple(map(float, hermite_e.herme2poly(series)))
+    # Module-level functions, so that activations can be pickled for other processes.
+    return TwoStepActivation("polynomial", partial(_horner, powers), series=tuple(map(float, series)))
 
-    def evaluate(u: Any, order: int) -> Any:
-        """Return a derivative by Horner's rule, in the precision of u."""
-        terms = polynomial.polyder(powers, order) if order < powers.size else np.zeros(1)
-        points = np.asarray(u)
-        values = np.full_like(points, terms[-1], dtype=points.dtype if points.dtype.kind == "f" else np.float64)
-        for term in terms[-2::-1]:
-            values = values * points
-            values += values.dtype.type(term)
-        return values
 
-    return TwoStepActivation("polynomial", evaluate, series=tuple(map(float, series)))
+def _horner(powers: tuple[float, ...], u: Any, order: int) -> Any:
+    """Return a derivative of a polynomial by Horner's rule, in the precision of u."""
+    terms = polynomial.polyder(powers, order) if order < len(powers) else np.zeros(1)
+    points = np.asarray(u)
+    values = np.full_like(points, terms[-1], dtype=points.dtype if points.dtype.kind == "f" else np.float64)
+    for term in terms[-2::-1]:
+        values = values * points
+        values += values.dtype.type(term)
+    return values
 
 
 def _named(name: str) -> TwoStepActivation:
@@ -288,21 +289,16 @@ def _gelu(u: Any, order: int) -> Any:
 
 def _from_protocol(source: Any) -> TwoStepActivation:
     """Return an activation from an object with value, first and second."""
-
-    def evaluate(u: Any, order: int) -> Any:
-        """Return one of the three."""
-        points = np.asarray(u)
-        return (source.value, source.first, source.second)[order](points)
-
     kinked = type(source).__name__ == "ReLU"
-    return TwoStepActivation(type(source).__name__, evaluate, (0.0,) if kinked else (), 1 if kinked else 2)
+    calls = partial(_pick, (source.value, source.first, source.second))
+    return TwoStepActivation(type(source).__name__, calls, (0.0,) if kinked else (), 1 if kinked else 2)
 
 
 def _from_pair(value: Callable[[Any], Any], slope: Callable[[Any], Any]) -> TwoStepActivation:
     """Return an activation from a function and its derivative."""
+    return TwoStepActivation("given by callables", partial(_pick, (value, slope)), max_order=1)
 
-    def evaluate(u: Any, order: int) -> Any:
-        """Return one of the two."""
-        return (value, slope)[order](np.asarray(u))
 
-    return TwoStepActivation("given by callables", evaluate, max_order=1)
+def _pick(calls: tuple[Callable[[Any], Any], ...], u: Any, order: int) -> Any:
+    """Return one of several functions at u."""
+    return calls[order](np.asarray(u))

@@ -138,7 +138,7 @@ def predict_outliers(
     ----------
     result : TwoStepResult
         From `two_step_update`.  One with the same samples and second layer but other weights W0 predicts as well,
-        with no look at the weights that are measured.
+        with no look at the weights that are measured, within the scatter of the longest rows.
     kmax : int, optional
         Highest order of the low-rank part.
     memory : bool, optional

@@ -1,4 +1,5 @@
 import math
+import pickle
 
 import numpy as np
 import pytest
@@ -109,3 +110,11 @@ def test_missing_derivative():
         as_activation("relu").derivative(_POINTS, 2)
     with pytest.raises(InputError, match="degree"):
         hermite_coefficients("relu", -1)
+
+
+@pytest.mark.parametrize("source", [(0.0, 1.0, 0.5), "gelu", ReLU(), ScalarPolynomial([0.0, 1.0]), (np.sin, np.cos)])
+def test_activations_can_be_sent_to_other_processes(source):
+    activation = as_activation(source)
+    again = pickle.loads(pickle.dumps(activation))
+    np.testing.assert_array_equal(again.derivative(_POINTS), activation.derivative(_POINTS))
+    np.testing.assert_array_equal(again.coefficients(3), activation.coefficients(3))
