@@ -4,10 +4,10 @@ import os
 import signal
 
 import joblib
-import numpy as np
 import pytest
 
-from derand.sweeps import grid, sweep
+from derand.sweeps import grid, read_sweep, sweep
+from tests.conformance.sweeps import SWEEPS, draw
 
 pytestmark = [
     pytest.mark.slow,
@@ -26,16 +26,19 @@ def client():
         yield client
 
 
-def _draw(n, seed):
-    return np.random.default_rng(seed).standard_normal(n)
-
-
-def test_same_bits_as_one_process(client, tmp_path):
-    settings = grid(n=[3, 40], seed=range(6))
-    alone = sweep(_draw, settings)
+@pytest.mark.parametrize("kind", SWEEPS)
+def test_same_bits_as_one_process(kind, client):
+    alone = SWEEPS[kind](1)
     with joblib.parallel_config(backend="dask"):
-        spread = sweep(_draw, settings, store=tmp_path / "s")
-    assert [r.tobytes() for r in spread] == [r.tobytes() for r in alone]
+        assert SWEEPS[kind](2) == alone
+
+
+def test_a_store_is_filled_from_the_cluster(client, tmp_path):
+    settings = grid(n=[3, 40], seed=range(3))
+    with joblib.parallel_config(backend="dask"):
+        spread = sweep(draw, settings, store=tmp_path / "s")
+    assert [r.tobytes() for r in spread] == [r.tobytes() for r in sweep(draw, settings)]
+    assert len(read_sweep(tmp_path / "s")) == 6
 
 
 def test_a_killed_worker_is_replaced(client, tmp_path):
