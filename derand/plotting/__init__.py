@@ -6,15 +6,19 @@ from derand.plotting.sosp import SOSPDisplay
 from derand.plotting.structure_training import WeightCloudDisplay
 from derand.plotting.teacher_solutions import FrameDriftDisplay, HessianSpectrumDisplay, SolutionDistanceDisplay
 from derand.plotting.teacher_student import EscapeTimeDisplay, LossCurvesDisplay
+from derand.plotting.two_step import AlignmentDisplay, PhaseDiagramDisplay, SingularValueDisplay
 
 __all__ = [
+    "AlignmentDisplay",
     "CutDisplay",
     "DistortionDisplay",
     "EscapeTimeDisplay",
     "FrameDriftDisplay",
     "HessianSpectrumDisplay",
     "LossCurvesDisplay",
+    "PhaseDiagramDisplay",
     "SOSPDisplay",
+    "SingularValueDisplay",
     "SolutionDistanceDisplay",
     "WeightCloudDisplay",
 ]
