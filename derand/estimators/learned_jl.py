@@ -10,6 +10,7 @@ import scipy.linalg
 import scipy.sparse as sp
 from joblib import Parallel, delayed  # type: ignore[import-untyped]
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.callback import CallbackSupportMixin, with_callbacks
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -20,6 +21,7 @@ from derand.embedding.learn import EmbeddingResult, learn_embedding
 from derand.embedding.linear_bound import linear_lower_bound
 from derand.embedding.points import PointSet
 from derand.embedding.scan import BlockMap, scan_pairs, tiles
+from derand.estimators.callbacks import FitTasks
 from derand.exceptions import InputError
 
 __all__ = ["LearnedJL"]
@@ -28,7 +30,7 @@ __all__ = ["LearnedJL"]
 _TEMPERATURES = (0.2, 0.07, 0.02, None)
 
 
-class LearnedJL(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class LearnedJL(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
     r"""Linear map to few dimensions that nearly preserves the distances between the samples, with its exact distortion.
 
     The distortion of a map M is :math:`\max_{i<j} \left| \|M(x_i-x_j)\|^2/\|x_i-x_j\|^2 - 1 \right|`.  A random
@@ -155,8 +157,9 @@ class LearnedJL(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         self.n_jobs = n_jobs
         self.random_state = random_state
 
+    @with_callbacks  # type: ignore[untyped-decorator]
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Learn the map.
+        """Learn the map; callbacks of scikit-learn are told of every scan.
 
         Parameters
         ----------
@@ -180,7 +183,8 @@ class LearnedJL(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         scikit-learn's own validation raises ValueError for NaN, infinity, fewer than two samples or no features.
         """
         X = self._validated(X, reset=True, ensure_min_samples=2)
-        found, self.validation_distortion_ = self._learn(X)
+        tasks = FitTasks(self, X, y, name="scan")
+        found, self.validation_distortion_ = self._learn(X, tasks)
         self.components_ = found.components.astype(X.dtype)
         self.n_components_ = int(self.components_.shape[0])
         self._n_features_out = self.n_components_
@@ -196,6 +200,7 @@ class LearnedJL(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
             bound = linear_lower_bound(X, self.n_components_, M=found.components, block_map=_block_map(self.n_jobs))
             self.lower_bound_, self.any_map_lower_bound_ = bound.value, bound.any_map
         self._inverse: Any = scipy.linalg.pinv(self.components_) if self.compute_inverse_components else None
+        tasks.end()
         return self
 
     def transform(self, X: Any) -> Any:
@@ -331,10 +336,10 @@ class LearnedJL(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         """Return the report on the pairs of X, or of X with Y."""
         return report_of(self._scan(X, Y))
 
-    def _learn(self, X: Any) -> tuple[EmbeddingResult, float | None]:
+    def _learn(self, X: Any, tasks: FitTasks) -> tuple[EmbeddingResult, float | None]:
         """Return the fit and, with held-out samples, their largest distortion."""
         if self.validation_fraction is None:
-            return self._fit_once(X, self.temperature), None
+            return self._fit_once(X, self.temperature, tasks), None
         share = check_scalar(
             self.validation_fraction, "validation_fraction", low=0.0, high=1.0, low_open=True, high_open=True
         )
@@ -347,7 +352,7 @@ class LearnedJL(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         best: EmbeddingResult | None = None
         best_distortion = math.inf
         for temperature in _TEMPERATURES if self.temperature is None else (self.temperature,):
-            found = self._fit_once(X[kept], temperature)
+            found = self._fit_once(X[kept], temperature, tasks)
             self.components_ = found.components
             worst = self._report(X[held], X[kept]).distortion
             worst = max(worst, self._report(X[held]).distortion) if n_held > 1 else worst
@@ -356,7 +361,7 @@ class LearnedJL(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         assert best is not None
         return best, best_distortion
 
-    def _fit_once(self, X: Any, temperature: float | None) -> EmbeddingResult:
+    def _fit_once(self, X: Any, temperature: float | None, tasks: FitTasks) -> EmbeddingResult:
         """Return the fit to X at one temperature."""
         return learn_embedding(
             X,
@@ -370,6 +375,7 @@ class LearnedJL(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
             max_iter=self.max_iter,
             tol=self.tol,
             time_limit=self.time_limit,
+            callback=tasks.step,
             block_map=_block_map(self.n_jobs),
             rng=0 if self.random_state is None else self.random_state,
         )

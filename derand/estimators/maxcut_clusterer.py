@@ -9,11 +9,13 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.spatial.distance import pdist
 from sklearn.base import BaseEstimator, ClusterMixin
+from sklearn.callback import CallbackSupportMixin, with_callbacks
 from sklearn.utils import Tags
 from sklearn.utils.validation import validate_data
 
 from derand._utils.rng import RNGLike
 from derand._utils.validation import check_option
+from derand.estimators.callbacks import FitTasks
 from derand.exceptions import InputTypeError
 from derand.maxcut.problem import MaxCutProblem
 from derand.maxcut.solve import solve_maxcut
@@ -24,7 +26,7 @@ _AFFINITIES = ("euclidean", "precomputed")
 _ASYMMETRY = 1e-9
 
 
-class MaxCutClusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
+class MaxCutClusterer(CallbackSupportMixin, ClusterMixin, BaseEstimator):  # type: ignore[misc]
     """Split samples in two so that the dissimilarities between the clusters add up to as much as possible.
 
     The complete graph on the samples, with the dissimilarities d as weights, is cut: maximising the sum of d_ij over
@@ -92,8 +94,9 @@ class MaxCutClusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         self.time_limit = time_limit
         self.random_state = random_state
 
+    @with_callbacks  # type: ignore[untyped-decorator]
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Split the samples.
+        """Split the samples; callbacks of scikit-learn are told of every stage.
 
         Parameters
         ----------
@@ -121,18 +124,21 @@ class MaxCutClusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         X = validate_data(
             self, X, accept_sparse="csr" if self._is_precomputed else False, dtype=np.float64, ensure_min_samples=2
         )
+        tasks = FitTasks(self, X, y, name="stage")
         self.result_ = solve_maxcut(
             self._problem(X),
             method=self.method,
             effort=self.effort,
             bound=self.bound,
             time_limit=self.time_limit,
+            callback=tasks.step,
             rng=0 if self.random_state is None else self.random_state,
         )
         side = self.result_.side
         self.labels_ = (side != side[0]).astype(np.int64)
         self.value_ = self.result_.value
         self.upper_bound_ = self.result_.upper_bound
+        tasks.end()
         return self
 
     @property
