@@ -18,6 +18,7 @@ COMMANDS: Mapping[str, str] = MappingProxyType(
         "verify": "check the proof that derand maxcut has written",
         "sosp": "find a second-order stationary point and print the proof",
         "teacher-student": "predict how a student network learns a teacher",
+        "two-step": "predict what two gradient steps learn, and measure it in a simulated network",
         "embed": "map points to few dimensions, and measure exactly what that does to distances",
         "bench": "compare derand with other libraries on small problems",
     }

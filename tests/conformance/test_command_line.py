@@ -87,6 +87,20 @@ COMMAND_LINES = {
         usage=[[], ["--p", "two", "--p-star", "1"]],
         picture=["--p", "4", "--p-star", "2", "--picture", "hessian"],
     ),
+    "two-step": Lines(
+        good=[["--neurons", "100"], ["--neurons", "100", "--diagram", "1"]],
+        bad=[
+            (["--alpha1", "0.5"], "alpha1"),
+            (["--alpha2", "nan"], "alpha2"),
+            (["--noise", "-1"], "--noise"),
+            (["--neurons", str(HUGE)], "--neurons"),
+            (["--seed", "-1"], "rng"),
+            (["--activation", "abs"], "c_1"),
+            (["--checkpoint", "rows.npz"], "--diagram"),
+        ],
+        usage=[["--link", "cubic"], ["--neurons", "many"], ["extra"]],
+        picture=["--neurons", "100"],
+    ),
     "embed": Lines(
         good=[["FILE"], ["FILE", "-k", "1", "--no-bound"]],
         bad=[

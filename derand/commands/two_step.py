@@ -1,0 +1,254 @@
+"""``derand two-step``: what two gradient steps learn, predicted and measured, for one network or over a grid."""
+
+from __future__ import annotations
+
+import argparse
+import math
+import warnings
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+from numpy.polynomial import hermite_e
+
+from derand._utils.validation import check_int, check_scalar
+from derand.commands.console import ExitCode, Progress, check_plot_path, save_plot, write_json
+from derand.exceptions import InputError
+from derand.two_step import (
+    AssumptionWarning,
+    PhaseDiagram,
+    Problem,
+    alignment,
+    as_activation,
+    count_outliers,
+    extract_directions,
+    information_exponent,
+    phase_diagram,
+    power_exponent,
+    predict_outliers,
+    predicted_count,
+    random_problem,
+    reuse_exponent,
+    spike_exponents,
+    step_sizes,
+    theory_alignment,
+    two_step_update,
+)
+from derand.two_step.directions import default_orders
+
+__all__ = ["LINKS", "configure", "run"]
+
+
+def _hermite(degree: int) -> Callable[[Any], Any]:
+    """Return the orthonormal Hermite polynomial of a degree."""
+    series = [0.0] * degree + [1.0 / math.sqrt(math.factorial(degree))]
+    return lambda z: hermite_e.hermeval(z, series)
+
+
+def _bounded3(z: Any) -> Any:
+    """Return a bounded function of unit variance without a linear part: E[z sin(a z)] = a exp(-a^2/2)."""
+    factor = 0.5 * math.exp(1.5)
+    variance = 0.5 * (1.0 - math.exp(-2.0)) + 0.5 * factor**2 * (1.0 - math.exp(-8.0))
+    variance -= factor * (math.exp(-0.5) - math.exp(-4.5))
+    return (np.sin(z) - factor * np.sin(2.0 * z)) / math.sqrt(variance)
+
+
+LINKS: Mapping[str, Callable[[Any], Any]] = MappingProxyType(
+    {
+        "he1": _hermite(1),
+        "he2": _hermite(2),
+        "he3": _hermite(3),
+        "he4": _hermite(4),
+        "he2+he3": lambda z: (_hermite(2)(z) + _hermite(3)(z)) / math.sqrt(2.0),
+        "tanh": np.tanh,
+        "sin": np.sin,
+        "bounded3": _bounded3,
+    }
+)
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the options of ``derand two-step`` to a parser."""
+    parser.add_argument(
+        "--alpha1", default="0.45", metavar="A", help="exponent of the first step (default: %(default)s)"
+    )
+    parser.add_argument("--alpha2", default="0.3", metavar="A", help="exponent of the second (default: %(default)s)")
+    parser.add_argument(
+        "--kappa", type=float, nargs=2, default=(0.5, 0.5), metavar="K", help="factors of the steps (default: 0.5 0.5)"
+    )
+    parser.add_argument(
+        "--link", nargs="+", choices=tuple(LINKS), default=["tanh", "bounded3"], help="links of the target's directions"
+    )
+    parser.add_argument("--noise", type=float, default=0.0, metavar="S", help="standard deviation of the label noise")
+    parser.add_argument(
+        "--activation",
+        default="0,1,0.5,0.1666666666666667",
+        metavar="NAME|C0,C1,...",
+        help="relu, tanh, erf, gelu, or coefficients in Hermite polynomials (default: %(default)s)",
+    )
+    parser.add_argument("--batch", choices=("reuse", "fresh"), default="reuse", help="samples of the second step")
+    parser.add_argument("--neurons", type=int, default=400, metavar="N", help="width (default: %(default)s)")
+    parser.add_argument("--inputs", type=int, metavar="D", help="input dimension (default: as many as neurons)")
+    parser.add_argument("--samples", type=int, metavar="M", help="samples a step (default: as many as inputs)")
+    parser.add_argument(
+        "--diagram", type=int, metavar="K", help="count outliers over a grid of K x K exponents instead of one pair"
+    )
+    parser.add_argument("--checkpoint", metavar="FILE.npz", help="keep finished rows of the diagram there, to resume")
+    parser.add_argument("--seed", type=int, default=0, help="seed of data and weights (default: %(default)s)")
+    parser.add_argument("--plot", metavar="FILE", help="draw singular values, or the diagram, into a picture")
+    parser.add_argument("-o", "--output", metavar="FILE", help="write the JSON there instead of to stdout")
+    parser.add_argument("-q", "--quiet", action="store_true", help="no progress on stderr")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Simulate, predict, and write both.
+
+    Parameters
+    ----------
+    args : Namespace
+        Parsed options of `configure`.
+
+    Returns
+    -------
+    int
+        The exit code.
+
+    Raises
+    ------
+    InputError
+        If an option is out of range.
+    """
+    check_plot_path(args.plot)
+    if args.checkpoint is not None and args.diagram is None:
+        raise InputError("--checkpoint keeps rows of a diagram: give --diagram as well")
+    progress = Progress("two-step", quiet=args.quiet)
+    activation = _activation(args.activation)
+    check_scalar(args.noise, "--noise", low=0.0, high=math.inf, high_open=True)
+    n_inputs = args.neurons if args.inputs is None else args.inputs
+    n_samples = (n_inputs if args.samples is None else args.samples) * (2 if args.batch == "fresh" else 1)
+    for size, name in ((args.neurons, "--neurons"), (n_inputs, "--inputs"), (n_samples, "--samples")):
+        check_int(size, name, low=100, high=50_000)
+    links = [LINKS[name] for name in args.link]
+    problem = random_problem(args.neurons, n_inputs, n_samples, links, noise=args.noise, rng=args.seed)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("ignore")
+        warnings.simplefilter("always", AssumptionWarning)
+        one = _diagram if args.diagram is not None else _single
+        document = one(args, problem, activation, progress)
+    document["warnings"] = sorted({str(entry.message) for entry in caught})
+    for message in document["warnings"]:
+        progress.say(message)
+    write_json({"setting": _setting(args, n_inputs, n_samples), **document}, args.output)
+    return ExitCode.SOLVED
+
+
+def _activation(text: str) -> Any:
+    """Return the activation that an option names."""
+    try:
+        given: Any = [float(part) for part in text.split(",")]
+    except ValueError:
+        given = text
+    return as_activation(given)
+
+
+def _setting(args: argparse.Namespace, n_inputs: int, n_samples: int) -> dict[str, Any]:
+    """Return the options that the figures depend on."""
+    names = ("alpha1", "alpha2", "kappa", "link", "noise", "activation", "batch", "neurons", "seed")
+    return {**{name: getattr(args, name) for name in names}, "inputs": n_inputs, "samples": n_samples}
+
+
+def _single(args: argparse.Namespace, problem: Problem, activation: Any, progress: Progress) -> dict[str, Any]:
+    """Return prediction and measurement for one pair of exponents."""
+    X, y, W0, a0, targets = problem
+    alphas = (args.alpha1, args.alpha2)
+    orders = spike_exponents(*alphas, 3)
+    etas = step_sizes(X, y, a0.size, activation, alphas=alphas, kappas=tuple(args.kappa), batch=args.batch)
+    progress.say(f"step sizes {etas[0]:.4g} and {etas[1]:.4g}")
+    result = two_step_update(X, y, W0, a0, *etas, activation=activation, batch=args.batch)
+    prediction, counted = predict_outliers(result), count_outliers(result.W2)
+    memory = activation.max_order is None
+    kmax = max(default_orders(activation, memory=memory, reuse=args.batch == "reuse", kmax=3))
+    theory = theory_alignment(
+        [LINKS[name] for name in args.link],
+        X.shape[1] / result.first.y.size,
+        args.noise,
+        kmax,
+        args.batch,
+        memory,
+        coefficients=activation,
+    )
+    found = {
+        method: alignment(extract_directions(result.W2 - W0, a0, kmax + 1, method=method).directions, targets)
+        for method in ("wls", "svd")
+    }
+    if args.plot is not None:
+        from derand.plotting.two_step import SingularValueDisplay
+
+        save_plot(SingularValueDisplay.from_result(result, prediction), args.plot)
+    return {
+        "asymptotic_count": predicted_count(*alphas, coefficients=activation),
+        "spike_exponents": [str(order) for order in orders],
+        "step_sizes": etas,
+        "links": _exponents(args),
+        "predicted": {
+            "count": prediction.count,
+            "theta": prediction.theta,
+            "singular_values": prediction.location,
+            "threshold": prediction.threshold,
+        },
+        "counted": {
+            "count": counted.count,
+            "localised": counted.n_localised,
+            "singular_values": counted.values,
+            "threshold": counted.threshold,
+        },
+        "alignment": {
+            "limit": theory.span,
+            "wls": found["wls"].span,
+            "svd": found["svd"].span,
+            "chance": found["wls"].chance,
+        },
+    }
+
+
+def _exponents(args: argparse.Namespace) -> list[dict[str, Any]]:
+    """Return the exponents of every link."""
+    links = [LINKS[name] for name in args.link]
+    reuse = reuse_exponent(links, noise=args.noise)
+    return [
+        {
+            "name": name,
+            "information_exponent": information_exponent(link),
+            "power_exponent": power_exponent(link, max_power=4),
+            "reuse_exponent": order,
+        }
+        for name, link, order in zip(args.link, links, reuse, strict=True)
+    ]
+
+
+def _diagram(args: argparse.Namespace, problem: Problem, activation: Any, progress: Progress) -> dict[str, Any]:
+    """Return the counts over a grid of exponents."""
+    count = check_int(args.diagram, "--diagram", low=1, high=100)
+    alphas = [i / (2.0 * count) for i in range(count)]
+    found: PhaseDiagram = phase_diagram(
+        alphas,
+        alphas,
+        *problem[:4],
+        activation=activation,
+        kappas=tuple(args.kappa),
+        batch=args.batch,
+        checkpoint=args.checkpoint,
+        callback=lambda done, total: progress.update(f"{done} of {total} rows"),
+    )
+    if args.plot is not None:
+        from derand.plotting.two_step import PhaseDiagramDisplay
+
+        save_plot(PhaseDiagramDisplay.from_diagram(found), args.plot)
+    return {
+        "alphas": alphas,
+        "asymptotic": found.asymptotic,
+        "predicted": found.predicted,
+        "counted": found.counted,
+        "agreement": found.agreement,
+    }

@@ -1,0 +1,100 @@
+import argparse
+import json
+
+import numpy as np
+import pytest
+
+from derand.cli import main
+from derand.commands.two_step import LINKS, configure, run
+from derand.exceptions import InputError
+from derand.two_step import information_exponent, predicted_count
+
+
+def _run(*options):
+    parser = argparse.ArgumentParser()
+    configure(parser)
+    return run(parser.parse_args([str(option) for option in options]))
+
+
+def test_one_network(capsys, tmp_path):
+    pytest.importorskip("matplotlib").use("Agg")
+    picture = tmp_path / "values.png"
+    assert main(["two-step", "--neurons", "200", "--alpha2", "0.4", "--quiet", "--plot", str(picture)]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert document["asymptotic_count"] == predicted_count(0.45, 0.4, 3) == 3
+    assert document["spike_exponents"] == ["9/20", "7/20", "3/10", "1/4"]
+    assert [link["information_exponent"] for link in document["links"]] == [1, 3]
+    assert [link["reuse_exponent"] for link in document["links"]] == [0, 2]
+    first = document["predicted"]["singular_values"][0]
+    assert document["counted"]["singular_values"][0] == pytest.approx(first, rel=0.05)
+    assert len(document["alignment"]["wls"]) == 2
+    assert document["alignment"]["wls"][0] > 2 * document["alignment"]["chance"]
+    assert picture.stat().st_size > 1000
+
+
+def test_the_same_options_give_the_same_bytes(capsys):
+    texts = []
+    for _ in range(2):
+        assert _run("--neurons", 100, "-q", "--seed", 3, "--batch", "fresh", "--activation", "gelu") == 0
+        texts.append(capsys.readouterr().out)
+    assert texts[0] == texts[1]
+
+
+def test_diagram(tmp_path, capsys):
+    pytest.importorskip("matplotlib").use("Agg")
+    rows, path, picture = tmp_path / "rows.npz", tmp_path / "out.json", tmp_path / "diagram.png"
+    options = ["--neurons", 120, "--diagram", 2, "--checkpoint", rows, "-o", path, "--plot", picture, "-q"]
+    assert _run(*options) == 0
+    document = json.loads(path.read_text(encoding="utf-8"))
+    assert document["alphas"] == [0.0, 0.25]
+    assert np.shape(document["counted"]) == (2, 2)
+    assert document["asymptotic"] == [[1, 1], [1, 2]]
+    assert 0 <= document["agreement"] <= 1
+    assert _run(*options) == 0
+    assert json.loads(path.read_text(encoding="utf-8")) == document
+    assert picture.exists()
+    assert capsys.readouterr().out == ""
+
+
+def test_kinks_and_warnings(capsys):
+    assert _run("--neurons", 150, "--activation", "relu", "--link", "he3") == 0
+    out, err = capsys.readouterr()
+    document = json.loads(out)
+    assert any("smooth" in message for message in document["warnings"])
+    assert "smooth" in err
+
+
+def test_links():
+    draws = np.random.default_rng(0).standard_normal(200_000)
+    for name in ("he1", "he2", "he3", "he4", "he2+he3", "bounded3"):
+        assert np.var(LINKS[name](draws)) == pytest.approx(1.0, rel=0.1)
+    assert [information_exponent(LINKS[name]) for name in ("he1", "he2", "he3", "he4", "he2+he3", "bounded3")] == [
+        1,
+        2,
+        3,
+        4,
+        2,
+        3,
+    ]
+
+
+@pytest.mark.parametrize(
+    ("options", "match"),
+    [
+        (["--alpha1", "0.5"], "alpha1"),
+        (["--alpha2", "x"], "alpha2"),
+        (["--activation", "softmax"], "activation"),
+        (["--activation", "0,0,1"], "c_1"),
+        (["--neurons", "9"], "--neurons"),
+        (["--samples", "9"], "--samples"),
+        (["--noise", "-1"], "--noise"),
+        (["--kappa", "0", "1"], "kappas"),
+        (["--checkpoint", "rows.npz"], "--diagram"),
+        (["--diagram", "0"], "--diagram"),
+        (["--seed", "-1"], "rng"),
+        (["--plot", "picture.bmp"], "--plot"),
+    ],
+)
+def test_bad_options(options, match):
+    with pytest.raises(InputError, match=match):
+        _run("--neurons", 100, *options)
