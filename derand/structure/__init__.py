@@ -3,6 +3,7 @@
 from derand.structure.activations import HiddenActivation, make_activation
 from derand.structure.certificate import StructureCertificate, structure_certificate
 from derand.structure.descent import DescentResult, noisy_descent
+from derand.structure.estimation.efficiency import efficiency_bound
 from derand.structure.inputs import InputCheck, check_inputs
 from derand.structure.losses import Huber, Logistic, Loss, Multinomial, PointwiseLoss, Squared, make_loss
 from derand.structure.network import Network
@@ -30,6 +31,7 @@ __all__ = [
     "StructureCertificate",
     "TrainedNetwork",
     "check_inputs",
+    "efficiency_bound",
     "energy_share",
     "gaussian_population",
     "make_activation",
