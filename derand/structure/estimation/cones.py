@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import scipy.linalg
@@ -88,6 +88,11 @@ class ConfidenceCone:
         """Root mean square of the norm of the sines, to first order."""
         k, m = self.covariance.shape[:2]
         return math.sqrt(max(float(np.trace(self.covariance.reshape(k * m, k * m))), 0.0))
+
+    def rotated(self, axes: FloatArray) -> ConfidenceCone:
+        """Return the same cone with other orthonormal rows for the subspace, ``axes @ components``."""
+        covariance = np.einsum("ij,jakb,lk->ialb", axes, self.covariance, axes, optimize=True)
+        return replace(self, components=axes @ self.components, covariance=covariance)
 
     def angle(self, level: float = 0.95) -> float:
         r"""Return the radius of the cone: :math:`\|\sin\Theta\|_F` is below it with the given probability.

@@ -31,8 +31,12 @@ class Problem:
         Sample weights of mean 1.
     order : ndarray of int, shape (n,)
         A random order of the samples; its first entries are the landmarks.
-    cap : int
+    cap : int, default 300
         The most landmarks.
+    max_iter : int, default 8
+        Rounds of the last polishing.
+    tol : float, default 1e-5
+        Relative improvement of GCV that ends it.
     """
 
     X: FloatArray
@@ -40,6 +44,8 @@ class Problem:
     weight: FloatArray | None
     order: FloatArray
     cap: int = 300
+    max_iter: int = 8
+    tol: float = 1e-5
 
     def smoother(self, B: FloatArray) -> KernelRidge:
         """Return the smoother on the coordinates ``X @ B.T``."""

@@ -30,8 +30,8 @@ def slice_labels(y: FloatArray, n_slices: int, weight: FloatArray | None = None)
 
     Examples
     --------
-    >>> slice_labels(np.array([5.0, 1.0, 1.0, 9.0, 7.0]), 2).tolist()
-    [0, 0, 0, 1, 1]
+    >>> slice_labels(np.array([1.0, 5.0, 1.0, 9.0, 7.0, 2.0]), 2).tolist()
+    [0, 1, 0, 1, 1, 0]
     """
     values, inverse = np.unique(y, return_inverse=True)
     mass = np.bincount(inverse, weights=weight, minlength=values.size)

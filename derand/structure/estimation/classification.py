@@ -1,0 +1,306 @@
+"""Directions that separate classes: multinomial models from several starts, chosen on held-out samples."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.special
+
+from derand._utils.rng import RNGLike, check_rng
+from derand._utils.validation import FloatArray, check_array, check_int, check_option
+from derand.exceptions import InputError
+from derand.structure.estimation.estimate import check_weight
+from derand.structure.estimation.logistic import LogisticFit, fit_network, ridge_logistic
+from derand.structure.estimation.slicing import sliced_matrix
+from derand.structure.estimation.whitening import whiten
+from derand.structure.subspace import orthonormal_rows
+
+__all__ = ["ClassEstimate", "ClassStep", "estimate_class_structure"]
+
+_SHARE = 0.25
+_RIDGES = (0.3, 3.0, 30.0)
+_CENTRES = 80
+_SAMPLES = 4000
+
+
+@dataclass(frozen=True)
+class ClassStep:
+    """One model tried on the held-out samples.
+
+    Parameters
+    ----------
+    k : int
+        Directions.
+    model : str
+        "linear", or the start of a kernel model.
+    ridge : float
+        Penalty.
+    loss : float
+        Mean negative log-likelihood of the held-out samples.
+    stderr : float
+        Its standard error.
+    """
+
+    k: int
+    model: str
+    ridge: float
+    loss: float
+    stderr: float
+
+
+@dataclass(frozen=True)
+class ClassEstimate:
+    """Directions and a multinomial model on them.
+
+    Parameters
+    ----------
+    components : ndarray of shape (k, d)
+        Orthonormal rows in the columns of the data, by falling singular value.
+    singular_values : ndarray of shape (k,)
+        Root mean square of the logits' gradients along each component.
+    stderr : ndarray of shape (k, d)
+        Standard errors of the components' entries, from the Fisher information with the link taken as known: a lower
+        limit.
+    path : tuple of ClassStep
+        The models tried.
+    fit : LogisticFit
+        The model, in standardised columns.
+    mean, scale : ndarray of shape (d,)
+        The standardisation.
+    """
+
+    components: FloatArray
+    singular_values: FloatArray
+    stderr: FloatArray
+    path: tuple[ClassStep, ...]
+    fit: LogisticFit
+    mean: FloatArray
+    scale: FloatArray
+
+    def log_proba(self, X: FloatArray) -> FloatArray:
+        """Return the logarithms of the class probabilities, of shape (n, C)."""
+        return np.asarray(scipy.special.log_softmax(self.fit.scores((X - self.mean) / self.scale), axis=1))
+
+
+def estimate_class_structure(
+    X: Any,
+    labels: Any,
+    n_components: int | str = "auto",
+    *,
+    max_components: int | None = None,
+    sample_weight: Any = None,
+    max_iter: int = 150,
+    rng: RNGLike = 0,
+) -> ClassEstimate:
+    """Return the directions that the class depends on, with a multinomial model on them.
+
+    Candidates are the ridge-penalised multinomial logistic regression, cut to its leading directions, and kernel models
+    whose directions are trained jointly with the link by the multinomial loss, from that regression, the discriminant
+    directions, SAVE and DR.  A quarter of the samples is held out to choose model, ridge and, for "auto", the number of
+    directions: the smallest whose loss is within one standard error, of the difference, from the best.  The
+    chosen model is fitted again to all samples.
+
+    Parameters
+    ----------
+    X : array_like of shape (n, d)
+        Samples.
+    labels : array_like of int, shape (n,)
+        Classes 0 to C - 1, each present.
+    n_components : int or "auto", default "auto"
+        Directions.
+    max_components : int, optional
+        The most for "auto"; by default the larger of 4 and C - 1, at most 9.
+    sample_weight : array_like of shape (n,), optional
+        Nonnegative weights.
+    max_iter : int, default 150
+        Most iterations of L-BFGS for each fit.
+    rng : int, Generator or None, default 0
+        Held-out samples and landmarks.
+
+    Returns
+    -------
+    ClassEstimate
+        Directions and model.
+
+    Raises
+    ------
+    InputError
+        If shapes don't fit, there's one class only or a parameter is out of range.
+    InputTypeError
+        If an argument has the wrong type.
+
+    Notes
+    -----
+    A hold-out instead of BIC: the models are penalised, so that BIC's count of parameters is off.  Deterministic for a
+    seed.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.standard_normal((300, 4))
+    >>> found = estimate_class_structure(X, (X[:, 0] + X[:, 1] > 0).astype(int))
+    >>> np.abs(found.components).round(0).tolist()
+    [[1.0, 1.0, 0.0, 0.0]]
+    """
+    X, labels = check_array(X, "X", ndim=2), check_array(labels, "labels", ndim=1).astype(np.int64)
+    n, d = X.shape
+    if labels.shape[0] != n or n < 2:
+        raise InputError(f"X and labels must have the same number of rows, at least 2, got {n} and {labels.shape[0]}")
+    C = int(labels.max(initial=0)) + 1
+    if C < 2 or labels.min() < 0:
+        raise InputError(f"labels must hold at least two classes, got {C}")
+    weight = check_weight(sample_weight, n)
+    w = np.ones(n) if weight is None else weight
+    if isinstance(n_components, str):
+        check_option(n_components, "n_components", ("auto",))
+        top = max(4, min(C - 1, 9)) if max_components is None else check_int(max_components, "max_components", low=1)
+        ranks = list(range(1, min(d, top) + 1))
+    else:
+        ranks = [check_int(n_components, "n_components", low=1, high=d)]
+    mean = w @ X / n
+    scale = np.sqrt(w @ np.square(X - mean) / n)
+    scale = np.where(scale > 1e-13 * np.maximum(np.abs(mean), 1e-300), scale, np.inf)
+    data = _Data((X - mean) / scale, np.eye(C)[labels], w, check_rng(rng).permutation(n), max_iter)
+    step, path = _choose(data, ranks)
+    fit = data.fit(step.k, step.model, step.ridge)
+    return _finished(data, fit, tuple(path), mean, scale)
+
+
+class _Data:
+    """Standardised samples and the models that can be fitted to them."""
+
+    def __init__(self, X: FloatArray, targets: FloatArray, weight: FloatArray, order: FloatArray, max_iter: int) -> None:
+        self.X, self.targets, self.weight, self.order, self.max_iter = X, targets, weight, order, max_iter
+        self.linear: dict[float, LogisticFit] = {}
+        self.matrices: dict[str, FloatArray] = {}
+
+    def regression(self, ridge: float) -> LogisticFit:
+        """Return the logistic regression, fitted once for each ridge."""
+        if ridge not in self.linear:
+            self.linear[ridge] = ridge_logistic(self.X, self.targets, self.weight, ridge, max(self.max_iter, 100))
+        return self.linear[ridge]
+
+    def start(self, k: int, name: str) -> FloatArray:
+        """Return k directions in standardised columns."""
+        if name == "regression":
+            return self._filled(self.regression(3.0).B[:k], k)
+        white = whiten(self.X, self.weight)
+        if name not in self.matrices:
+            Z = white.transform(self.X)
+            self.matrices[name] = sliced_matrix(Z, np.argmax(self.targets, axis=1), name, weight=self.weight)
+        axes = np.linalg.eigh(self.matrices[name])[1][:, ::-1][:, :k].T
+        return self._filled(axes @ white.matrix.T, k)
+
+    def _filled(self, B: FloatArray, k: int) -> FloatArray:
+        """Return B with principal axes across it up to k rows."""
+        if B.shape[0] >= k:
+            return B
+        basis = np.linalg.qr(B.T)[0]
+        rest = self.X - (self.X @ basis) @ basis.T
+        more = np.linalg.eigh(rest.T @ rest)[1][:, ::-1][:, : k - B.shape[0]]
+        return np.vstack([B, more.T])
+
+    def fit(self, k: int, model: str, ridge: float) -> LogisticFit:
+        """Return a model of k directions."""
+        if model == "linear":
+            full = self.regression(ridge)
+            if k == full.B.shape[0]:
+                return full
+            return fit_network(
+                self.X, self.targets, self.weight, self._filled(full.B[:k], k), self.order[:0], ridge=ridge,
+                fixed=True, max_iter=self.max_iter,
+            )  # fmt: skip
+        rows = self.order[: min(_CENTRES, self.X.shape[0])]
+        return fit_network(
+            self.X, self.targets, self.weight, self.start(k, model), rows, ridge=ridge, max_iter=self.max_iter
+        )
+
+
+def _choose(data: _Data, ranks: list[int]) -> tuple[ClassStep, list[ClassStep]]:
+    """Return the model that the held-out samples choose, and all models tried."""
+    rows = data.order[:_SAMPLES]
+    n = rows.size
+    train, held = _split(np.argmax(data.targets[rows], axis=1))
+    if held.size < 10:
+        step = ClassStep(ranks[0], "linear", 3.0, math.nan, math.nan)
+        return step, [step]
+    part = _Data(*(a[rows[train]] for a in (data.X, data.targets, data.weight)), np.arange(train.size), data.max_iter)
+    X, targets, weight = (a[rows[held]] for a in (data.X, data.targets, data.weight))
+    path: list[ClassStep] = []
+    losses: list[FloatArray] = []
+    top, worse, best = targets.shape[1] - 1, 0, math.inf
+    for k in ranks:
+        models = [("linear", ridge) for ridge in _RIDGES] if k <= top or len(ranks) == 1 else []
+        models += [(name, ridge) for name in ("regression", "dr", "save") for ridge in _RIDGES[:2]] if n >= 60 else []
+        for model, ridge in models:
+            logp = scipy.special.log_softmax(part.fit(k, model, ridge).scores(X), axis=1)
+            loss = -(targets * logp).sum(axis=1) * weight
+            losses.append(loss)
+            path.append(ClassStep(k, model, ridge, float(loss.mean()), float(loss.std() / math.sqrt(loss.size))))
+        here = min((step.loss for step in path if step.k == k), default=math.inf)
+        worse = 0 if here < best else worse + 1
+        best = min(best, here)
+        if worse == 2:
+            break
+    return _smallest(path, losses), path
+
+
+def _smallest(path: list[ClassStep], losses: list[FloatArray]) -> ClassStep:
+    """Return the best model with the fewest directions whose loss is within one standard error from the best of all."""
+    best = int(np.argmin([step.loss for step in path]))
+    for k in sorted({step.k for step in path}):
+        index = min((i for i, step in enumerate(path) if step.k == k), key=lambda i: path[i].loss)
+        difference = losses[index] - losses[best]
+        if difference.mean() <= difference.std() / math.sqrt(difference.size):
+            return path[index]
+    return path[best]
+
+
+def _split(labels: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return positions to fit and to hold out: a quarter of each class, none of a class of fewer than four."""
+    held = np.zeros(labels.size, dtype=bool)
+    for c in np.unique(labels):
+        rows = np.flatnonzero(labels == c)
+        held[rows[: int(_SHARE * rows.size)]] = True
+    return np.flatnonzero(~held), np.flatnonzero(held)
+
+
+def _finished(
+    data: _Data, fit: LogisticFit, path: tuple[ClassStep, ...], mean: FloatArray, scale: FloatArray
+) -> ClassEstimate:
+    """Return the estimate with orthonormal components along the principal gradients."""
+    n = data.X.shape[0]
+    moved = fit.B / scale
+    components = _orthonormal(moved)
+    T = moved @ components.T
+    gradient = fit.gradient(data.X) @ T
+    M = np.einsum("n,cnk,cnl->kl", data.weight / n, gradient, gradient, optimize=True)
+    values, axes = np.linalg.eigh(M)
+    components = axes[:, ::-1].T @ components
+    signs = np.sign(components[np.arange(len(components)), np.argmax(np.abs(components), axis=1)])
+    components *= signs[:, None]
+    turned = gradient @ (axes[:, ::-1] * signs)
+    p = np.exp(scipy.special.log_softmax(fit.scores(data.X), axis=1))
+    centred = turned - np.einsum("nc,cnk->nk", p, turned)[None]
+    information = np.einsum("n,nc,cnk->nk", data.weight, p, np.square(centred))
+    stderr = np.zeros_like(components)
+    usable = np.isfinite(scale)
+    raw = np.where(usable, data.X * np.where(usable, scale, 0.0), 0.0)
+    across = raw - (raw @ components.T) @ components
+    for row in range(components.shape[0]):
+        H = (across * information[:, row : row + 1]).T @ across
+        stderr[row] = np.sqrt(np.maximum(np.diag(np.linalg.pinv(H, rcond=1e-10, hermitian=True)), 0.0))
+    return ClassEstimate(components, np.sqrt(np.maximum(values[::-1], 0.0)), stderr, path, fit, mean, scale)
+
+
+def _orthonormal(A: FloatArray) -> FloatArray:
+    """Return orthonormal rows spanning the rows of A, filled up with coordinates where A has fewer."""
+    left, sizes, right = np.linalg.svd(A, full_matrices=False)
+    if sizes[-1] > 1e-10 * max(float(sizes[0]), 1e-300):
+        return orthonormal_rows(left @ right)
+    rank = int(np.sum(sizes > 1e-10 * max(float(sizes[0]), 1e-300)))
+    basis = np.linalg.qr(np.column_stack([right[:rank].T, np.eye(A.shape[1])]))[0]
+    return np.asarray(basis[:, : A.shape[0]].T)
