@@ -54,11 +54,15 @@ class Dynamics:
         Raises
         ------
         InputError
-            If shapes don't fit or [[Q, rho], [rho', T]] isn't positive semidefinite within 1e-10.
+            If shapes don't fit, [[Q, rho], [rho', T]] isn't positive semidefinite within 1e-10, or the loss overflows.
         """
         sigma = joint_covariance(self.parameters, rho, Q)
         output = self.parameters.outputs(self._layer(second_layer, sigma))
-        return np.asarray(0.5 * self.parameters.activation.squared_error(sigma, output))
+        with np.errstate(over="ignore", invalid="ignore"):
+            found = np.asarray(0.5 * self.parameters.activation.squared_error(sigma, output))
+        if not np.all(np.isfinite(found)):
+            raise InputError("the loss overflows: second layers or overlaps are too large")
+        return found
 
     def _layer(self, second_layer: Any, sigma: FloatArray) -> FloatArray:
         """Return the checked second layer, the model's own by default; shape (..., p) or (p,)."""
@@ -112,7 +116,7 @@ class Dynamics:
         Raises
         ------
         InputError
-            If shapes don't fit, the matrices aren't realisable, or `finite_N` isn't available.
+            If shapes don't fit, the matrices aren't realisable, `finite_N` isn't available, or numbers overflow.
 
         Notes
         -----
@@ -143,7 +147,7 @@ class Dynamics:
         Raises
         ------
         InputError
-            If shapes don't fit or the matrices aren't realisable.
+            If shapes don't fit, the matrices aren't realisable, or numbers overflow.
 
         Examples
         --------
@@ -161,7 +165,11 @@ class Dynamics:
         sigma = joint_covariance(self.parameters, rho, Q)
         p = self.parameters.p
         state = (sigma[..., :p, p:], sigma[..., :p, :p], self._layer(second_layer, sigma))
-        return motion(self.parameters, state, second_order=second_order, n_inputs=size)
+        with np.errstate(over="ignore", invalid="ignore"):
+            found = motion(self.parameters, state, second_order=second_order, n_inputs=size)
+        if not all(np.all(np.isfinite(part)) for part in found):
+            raise InputError("the velocities overflow: lr, noise, second layers or overlaps are too large")
+        return found
 
     def _finite_size(self, finite_N: int | None, second_order: bool) -> int | None:
         """Return the checked number of inputs."""
@@ -225,6 +233,7 @@ class Dynamics:
         p, lead = self.parameters.p, sigma.shape[:-2]
         if sigma.size == 0:
             raise InputError("rho0 must hold at least one start")
+        self._motion(rho0, Q0, None, second_order, size)  # raises where an integrator would never get off the ground
         flat = sigma.reshape(-1, *sigma.shape[-2:])
         run = integrate(
             self.parameters,

@@ -15,6 +15,7 @@ __all__ = ["Activation", "Moments", "Parameters", "check_gram", "joint_covarianc
 
 _PSD_SLACK = 1e-10
 _MAX_WIDTH = 512
+LARGEST = 1e60
 
 
 class Moments(NamedTuple):
@@ -158,7 +159,7 @@ def make_parameters(
     p = check_int(p, "p", low=1, high=_MAX_WIDTH)
     p_star = check_int(p_star, "p_star", low=1, high=_MAX_WIDTH)
     gram = np.eye(p_star) if T is None else check_gram(T, "T", p_star)
-    noise = check_scalar(noise, "noise", low=0.0, high=math.inf, high_open=True)
+    noise = check_scalar(noise, "noise", low=0.0, high=LARGEST)
     lr = check_scalar(lr, "lr", low=0.0, high=math.inf, low_open=True, high_open=True)
     scaling = check_option(lr_scaling, "lr_scaling", ("mean_field", "standard"))
     if constraint is not None:
@@ -169,6 +170,9 @@ def make_parameters(
         np.ones(width) if layer is None else check_array(layer, name, shape=(width,))
         for layer, name, width in zip(layers, ("second_layer", "teacher_second_layer"), (p, p_star), strict=True)
     )
+    for array, name in ((gram, "T"), (student, "second_layer"), (teacher, "teacher_second_layer")):
+        if np.max(np.abs(array)) > LARGEST:
+            raise InputError(f"{name} must not exceed {LARGEST:g}: its powers overflow")
     rate = 0.0
     if second_layer_lr is not None:
         rate = check_scalar(
@@ -226,6 +230,10 @@ def joint_covariance(parameters: Parameters, rho: Any, Q: Any) -> FloatArray:
         raise InputError(f"rho must have shape (..., {p}, {p_star}), got {rho.shape}")
     if Q.shape != (*rho.shape[:-2], p, p):
         raise InputError(f"Q must have shape {(*rho.shape[:-2], p, p)} to go with rho, got {Q.shape}")
+    if max(np.max(np.abs(rho), initial=0.0), np.max(np.abs(Q), initial=0.0)) > LARGEST:
+        raise InputError(f"rho and Q must not exceed {LARGEST:g}: their powers overflow")
+    if parameters.constraint is not None and np.any(np.diagonal(Q, axis1=-2, axis2=-1) <= 1.0 / LARGEST):
+        raise InputError("Q must have a positive diagonal where the norms are constrained")
     sigma = assemble(parameters, rho, Q)
     scale = np.max(np.abs(sigma), axis=(-2, -1), initial=np.finfo(float).tiny)
     if np.any(np.abs(Q - np.swapaxes(Q, -1, -2)) > _PSD_SLACK * scale[..., None, None]):

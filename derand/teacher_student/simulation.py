@@ -15,7 +15,7 @@ from derand.teacher_student.trajectory import FlowStatus
 
 __all__ = ["Simulation", "run_simulation", "simulate_exact", "simulate_weights"]
 
-_FRESH = 16
+_FRESH = 6
 _MAX_BYTES = 4e9
 _DIVERGED = 1e6
 
@@ -154,7 +154,7 @@ def simulate_exact(
 
     Weights are kept in an orthonormal basis of the span of teacher and students: a sample is standard normal there, and
     its part outside enters only by its length, the root of a chi-square variable.  Each step adds that direction to
-    the basis; every 16 steps a QR factorisation brings the basis back to p_star + p directions.
+    the basis; every six steps reflections bring the basis back to p_star + p directions.
 
     Returns
     -------
@@ -177,6 +177,8 @@ def simulate_exact(
     # Runs on the last axis: all operations go along contiguous memory.
     state = np.zeros((p, base + fresh, members))
     state[:, :base] = np.moveaxis(start, 0, -1)
+    # Memory for the samples, kept: fresh pages for every step would cost more than the numbers.
+    sample, scratch = np.empty((2, base + fresh, members))
     recorder, layer = _Recorder(parameters, Q, n_inputs, alphas), _own_layers(parameters, members)
     used, done = base, 0
     sizes = np.diagonal(Q, axis1=1, axis2=2).T if parameters.constraint is not None else None
@@ -186,8 +188,8 @@ def simulate_exact(
                 if used == base + fresh and fresh:
                     _shorten(state, p_star, layer, recorder)
                     used = base
-                sample = generator.standard_normal((used, members))
-                _exact_step(parameters, (state, layer), teacher, sample, n_inputs, generator)
+                generator.standard_normal(out=sample[:used])
+                _exact_step(parameters, (state, layer), teacher, (sample[:used], scratch[:used]), n_inputs, generator)
                 used = min(used + 1, base + fresh)
                 if sizes is not None:
                     state *= np.sqrt(sizes / np.sum(state**2, axis=1))[:, None]
@@ -205,17 +207,19 @@ def _exact_step(
     parameters: Parameters,
     student: tuple[FloatArray, FloatArray],
     teacher: FloatArray,
-    sample: FloatArray,
+    buffers: tuple[FloatArray, FloatArray],
     n_inputs: int,
     generator: np.random.Generator,
 ) -> None:
-    """Do one step of SGD in place: coordinates beyond those of the sample are zero."""
-    (state, layer), (used, members), p_star = student, sample.shape, teacher.shape[0]
+    """Do one step of SGD in place, from a sample and memory of its size; coordinates beyond the sample's are zero."""
+    (state, layer), (sample, scratch), p_star = student, buffers, teacher.shape[0]
+    used, members = sample.shape
     active = state[:, :used]
     fields = np.concatenate([np.einsum("kdr,dr->kr", active, sample), teacher @ sample[:p_star]])
     factors, change = _changes(parameters, layer, fields, _label_noise(parameters, members, generator))
     factors /= n_inputs
-    active += factors[:, None] * sample
+    for row, factor in zip(active, factors, strict=True):
+        row += np.multiply(factor, sample, out=scratch)
     if used < state.shape[1]:
         state[:, used] = factors * np.sqrt(generator.chisquare(n_inputs - used, members))
     if change is not None:
@@ -223,14 +227,22 @@ def _exact_step(
 
 
 def _shorten(state: FloatArray, p_star: int, layer: FloatArray, recorder: _Recorder) -> None:
-    """Rotate the directions outside the teacher's span so that p of them suffice; runs that diverged become zero."""
-    p = state.shape[0]
+    """Rotate the directions outside the teacher's span so that p of them suffice; runs that diverged become zero.
+
+    Householder reflections of all runs at once: LAPACK's QR of many small matrices takes ten times as long.
+    """
     recorder.watch(np.sum(state**2, axis=(0, 1)), layer)
     state[:, :, ~recorder.alive] = 0.0
-    rows = np.ascontiguousarray(np.moveaxis(state[:, p_star:], -1, 0).swapaxes(1, 2))
-    upper: FloatArray = np.linalg.qr(rows, mode="r")  # type: ignore[assignment]
-    state[:, p_star:] = 0.0
-    state[:, p_star : p_star + p] = np.moveaxis(upper, 0, -1).swapaxes(0, 1)
+    own = state[:, p_star:]
+    for k in range(own.shape[0]):
+        rest = own[k:, k:]
+        mirror = rest[0].copy()
+        mirror[0] += np.copysign(np.sqrt(np.sum(mirror**2, axis=0)), mirror[0])
+        square = np.sum(mirror**2, axis=0)
+        scale = 2.0 / np.where(square > 0.0, square, 1.0)
+        for row in rest:
+            row -= (scale * np.einsum("dr,dr->r", mirror, row)) * mirror
+        own[k, k + 1 :] = 0.0
 
 
 def simulate_weights(

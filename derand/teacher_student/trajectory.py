@@ -20,6 +20,7 @@ __all__ = ["FlowStatus", "Trajectory", "check_times", "integrate"]
 
 _SMALLEST_RTOL = 2.5e-14  # scipy refuses less than a hundred times the machine epsilon
 _DIVERGED = 1e6
+_GROWN = 1e2
 
 
 class FlowStatus(Enum):
@@ -221,11 +222,13 @@ class _Leg:
         # each one's.
         self.share = math.sqrt(batch.members)
         self.rtol = max(rtol / self.share, _SMALLEST_RTOL)
+        self.latest: tuple[float, FloatArray] = (now, np.empty(0))
 
     def run(self, y: FloatArray, atol: FloatArray) -> _Done:
         """Integrate from y."""
         if self.times[-1] <= self.now:
             return _Done(y[:, None], y, self.now, np.zeros(self.batch.members, dtype=bool), False, 0)
+        self.latest = (self.now, y)
         with np.errstate(over="ignore", invalid="ignore"):
             done = solve_ivp(
                 self.batch.rhs,
@@ -249,9 +252,11 @@ class _Leg:
         if done.status == 0:
             nobody = np.zeros(self.batch.members, dtype=bool)
             return _Done(values, values[:, -1], float(self.times[-1]), nobody, False, done.nfev)
-        last = values[:, -1] if values.shape[1] else y
-        reached = float(self.times[values.shape[1] - 1]) if values.shape[1] else self.now
-        return _Done(values, last, reached, self._fastest(last), True, done.nfev)
+        reached, last = self.latest
+        lost = self._fastest(last)
+        # A blow-up late in a run is too fast for the resolution of its time: norms that have grown this much say so.
+        has_grown = bool(np.max(self._excess(last)[lost]) > math.log(_GROWN / _DIVERGED))
+        return _Done(values, last, reached, lost, not has_grown, done.nfev)
 
     def _fastest(self, y: FloatArray) -> np.ndarray[Any, np.dtype[np.bool_]]:
         """Return which members change fastest, relative to their size: those that made the step too small."""
@@ -269,8 +274,9 @@ class _Leg:
     def _event(self) -> Callable[[float, FloatArray], float]:
         """Return the event function: zero where the first member's norms pass the limit."""
 
-        def event(_: float, y: FloatArray) -> float:
-            """Return what crosses zero when the overlaps diverge."""
+        def event(alpha: float, y: FloatArray) -> float:
+            """Return what crosses zero when the overlaps diverge, and note the last step that was accepted."""
+            self.latest = (float(alpha), np.array(y))
             return float(np.max(self._excess(y)))
 
         event.terminal = True  # type: ignore[attr-defined]

@@ -118,6 +118,25 @@ def test_fixed_layers_report_none():
     assert model.simulate(rho, Q, 50, [1.0], rng=0).second_layer is None
 
 
+def test_numbers_that_overflow_are_refused():
+    rho, Q = np.zeros((2, 1)), np.eye(2)
+    for call in (TeacherStudent(2, 1).rhs, TeacherStudent(2, 1).loss):
+        with pytest.raises(InputError, match="rho and Q must not exceed"):
+            call(rho, 1e200 * Q)
+    for lr in (1e200, 1e308):
+        with pytest.raises(InputError, match="overflow"):
+            TeacherStudent(2, 1, lr=lr).solve(rho, Q, [0.0, 1.0])
+    with pytest.raises(InputError, match="T must not exceed"):
+        TeacherStudent(2, 1, T=[[1e100]])
+    with pytest.raises(InputError, match="second_layer must not exceed"):
+        TeacherStudent(2, 1, second_layer=[1e100, 1.0])
+
+
+def test_constrained_norms_must_be_positive():
+    with pytest.raises(InputError, match="positive diagonal"):
+        TeacherStudent(2, 1, constraint="norm").rhs(np.zeros((2, 1)), np.diag([1.0, 0.0]))
+
+
 def test_bad_arguments():
     rho, Q, T = random_start(2, 1)
     with pytest.raises(InputError, match="second_layer_lr"):

@@ -49,7 +49,7 @@ def test_a_setting_without_an_answer_keeps_its_reason():
     assert bad.value is None
     assert "divergence threshold" in str(bad.error)
     assert "lr" in str(worse.error)
-    assert str(pickle.loads(pickle.dumps(bad.error))) == str(bad.error)  # noqa: S301 -- processes send errors back
+    assert str(pickle.loads(pickle.dumps(bad.error))) == str(bad.error)
 
 
 def test_other_errors_are_raised():

@@ -108,6 +108,16 @@ def test_absurd_learning_rates_have_a_status(lr):
     assert np.isfinite(run.loss[0])
 
 
+def test_blow_up_after_a_long_wait_is_a_divergence():
+    """Just above the plateau's critical rate the norms linger; the blow-up is below the resolution of its time."""
+    limit = TeacherStudent(4, 2, noise=0.1).critical_lr().plateau
+    for factor, status in ((1 - 1e-6, FlowStatus.COMPLETED), (1 + 1e-6, FlowStatus.DIVERGED)):
+        model = TeacherStudent(4, 2, noise=0.1, lr=factor * limit)
+        run = model.solve(np.zeros((4, 2)), np.eye(4), [0.0, 50_000.0], rtol=1e-8)
+        assert run.status.item() is status
+    assert 1000.0 < run.end.item() < 10_000.0
+
+
 def test_error_function_along_a_run_by_quadrature():
     """The same trajectory with averages by Gauss-Hermite rules; 64 nodes are exact to 1e-12 at these variances."""
     quadrature = SmoothActivation(
