@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import sys
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
@@ -141,6 +140,8 @@ def result_html(result: Any) -> str:
     >>> "<td>2</td>" in result_html(namedtuple("Point", "x y")(1, 2))
     True
     """
+    import html  # its table of entities costs more than the rest of this module, and scripts never need it
+
     name = type(result).__name__
     first = repr(result).partition("\n")[0]
     is_default = first.startswith(f"{name}(")

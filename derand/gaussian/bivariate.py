@@ -23,6 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import erf, ndtr, owens_t
 
+from derand._utils.html import result_html
 from derand._utils.validation import FloatArray
 from derand.exceptions import InputError, InputTypeError
 from derand.gaussian.plackett import normal_interval, plackett_integral
@@ -64,6 +65,10 @@ class SignProductDerivatives(NamedTuple):
     hrho: FloatArray | None = None
     krho: FloatArray | None = None
     rhorho: FloatArray | None = None
+
+    def _repr_html_(self) -> str:
+        """Return the table that notebooks show."""
+        return result_html(self)
 
 
 def bivariate_normal_cdf(h: Any, k: Any, rho: Any) -> FloatArray:

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from derand._utils.arrays import array_namespace
+from derand._utils.html import ResultRepr
 from derand._utils.validation import FloatArray, check_array, check_int, check_scalar
 from derand.exceptions import InputError, NonConvergenceError
 
@@ -28,8 +29,8 @@ _DECAY = 66.0
 _LOG_ROOT_TWO_PI = 0.5 * math.log(2.0 * math.pi)
 
 
-@dataclass(frozen=True)
-class HermiteExpansion:
+@dataclass(frozen=True, repr=False)
+class HermiteExpansion(ResultRepr):
     """Coefficients c_k = E[f(z) h_k(z)] of a function, with what is known about their errors.
 
     Attributes

@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtri
 
+from derand._utils.html import ResultRepr
 from derand._utils.reductions import norm
 from derand._utils.rng import RNGLike, check_rng
 from derand._utils.validation import FloatArray, check_array, check_int, check_scalar
@@ -32,8 +33,8 @@ __all__ = ["IdentityResidual", "heat_equation_residual", "stein_residual", "weig
 _BATCH_NUMBERS = 1 << 20
 
 
-@dataclass(frozen=True)
-class IdentityResidual:
+@dataclass(frozen=True, repr=False)
+class IdentityResidual(ResultRepr):
     """The mean difference of the two sides of an identity, with its standard error.
 
     Attributes

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from scipy.linalg import eigh_tridiagonal
 
+from derand._utils.html import ResultRepr
 from derand._utils.rng import RNGLike, check_rng
 from derand._utils.validation import FloatArray, check_array, check_int, check_option, check_scalar
 from derand.exceptions import InputError
@@ -21,8 +22,8 @@ _SAME_NODE = 1e-10  # a Ritz value this close to x, relative to the largest, cou
 _DENSE_LIMIT = 2000
 
 
-@dataclass(frozen=True)
-class Estimate:
+@dataclass(frozen=True, repr=False)
+class Estimate(ResultRepr):
     """A mean over random vectors with its standard error; both scalars or arrays of one shape.
 
     Parameters
@@ -35,7 +36,7 @@ class Estimate:
     standard_error: Any
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class CumulativeEstimate(Estimate):
     """Estimate of the share of eigenvalues <= x.
 
@@ -51,8 +52,8 @@ class CumulativeEstimate(Estimate):
     upper: Any
 
 
-@dataclass(frozen=True)
-class GaussRule:
+@dataclass(frozen=True, repr=False)
+class GaussRule(ResultRepr):
     """Gauss quadrature of the spectral measure of one vector.
 
     Parameters
@@ -75,7 +76,7 @@ class GaussRule:
 
 
 @dataclass(frozen=True)
-class SpectralDensity:
+class SpectralDensity(ResultRepr):
     r"""Distribution of the eigenvalues, (1/n) sum_i delta(x - lambda_i), as a mean of quadrature rules.
 
     Parameters

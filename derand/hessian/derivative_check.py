@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from derand._utils.html import ResultRepr
 from derand._utils.rng import RNGLike, check_rng
 from derand._utils.validation import check_int
 from derand.exceptions import DerivativeError
@@ -20,7 +21,7 @@ _MAX_NAMED = 10  # a gradient that is wrong in more coordinates than this is rep
 
 
 @dataclass(frozen=True)
-class DerivativeCheck:
+class DerivativeCheck(ResultRepr):
     """What a check of derivatives found.
 
     Parameters

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from derand._utils.html import ResultRepr
 from derand._utils.reductions import norm
 from derand._utils.validation import FloatArray
 from derand.hessian.deflation import BoolArray, Deflation, enclosures
@@ -19,8 +20,8 @@ DENSE_EXPLICIT = 1000  # up to this order LAPACK on a given array is quicker tha
 DENSE_OPERATOR = 150  # a certified search rarely takes fewer products than this
 
 
-@dataclass(frozen=True)
-class Eigenpairs:
+@dataclass(frozen=True, repr=False)
+class Eigenpairs(ResultRepr):
     """Some eigenvalues in ascending order, each with its proof.
 
     Parameters

@@ -10,6 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.linalg import splu
 
+from derand._utils.html import ResultRepr
 from derand._utils.rng import RNGLike
 from derand._utils.validation import check_int, check_option, check_scalar
 from derand.exceptions import InputError
@@ -23,7 +24,7 @@ _STABLE = 1e-6  # backward error, relative to the norm, above which a factorisat
 
 
 @dataclass(frozen=True)
-class Inertia:
+class Inertia(ResultRepr):
     """Numbers of eigenvalues below -tol, in [-tol, tol] and above tol.
 
     Parameters
@@ -55,7 +56,7 @@ class Inertia:
 
 
 @dataclass(frozen=True)
-class InertiaEstimate:
+class InertiaEstimate(ResultRepr):
     """Estimated numbers of eigenvalues below -tol, in [-tol, tol] and above tol.
 
     Parameters

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from derand._utils.html import ResultRepr
 from derand._utils.rng import RNGLike, check_rng
 from derand._utils.validation import FloatArray, check_int, check_scalar
 from derand.hessian.christoffel import (
@@ -25,8 +26,8 @@ __all__ = ["MinEigenvalue", "min_eigenvalue"]
 _DENSE_LIMIT = 1000  # a dense eigenvalue decomposition of an explicit matrix is quicker than Lanczos below this order
 
 
-@dataclass(frozen=True)
-class MinEigenvalue:
+@dataclass(frozen=True, repr=False)
+class MinEigenvalue(ResultRepr):
     """Smallest eigenvalue: an upper estimate, a lower bound that holds with the stated confidence, and a direction.
 
     Parameters

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from derand._utils.html import ResultRepr
 from derand._utils.rng import RNGLike, check_rng
 from derand._utils.validation import FloatArray, check_array, check_int, check_option, check_scalar
 from derand.exceptions import InputError, NonConvergenceWarning, PrecisionWarning
@@ -25,7 +26,7 @@ _SETTLED = (
 
 
 @dataclass(frozen=True)
-class BulkEdges:
+class BulkEdges(ResultRepr):
     """Ends of the bulk of a spectrum.
 
     Parameters

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from derand._utils.html import ResultRepr
 from derand._utils.reductions import norm
 from derand._utils.validation import FloatArray, check_scalar
 from derand.objectives.bias_hessian import BiasHessian
@@ -40,7 +41,7 @@ class SteinResidual:
 
 
 @dataclass(frozen=True)
-class DerandomizationCheck:
+class DerandomizationCheck(ResultRepr):
     """Whether a point may be called derandomized, and why.
 
     Attributes

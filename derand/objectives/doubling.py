@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from derand._utils.html import ResultRepr
 from derand._utils.validation import FloatArray, check_array, check_int
 from derand.exceptions import BudgetExceededError, InputError, NonConvergenceError
 from derand.objectives.diagnostics import DerandomizationCheck
@@ -14,8 +15,8 @@ from derand.objectives.smoothed import SmoothedObjective
 __all__ = ["DoublingResult", "solve_by_doubling"]
 
 
-@dataclass(frozen=True)
-class DoublingResult:
+@dataclass(frozen=True, repr=False)
+class DoublingResult(ResultRepr):
     """The last round of `solve_by_doubling`.
 
     Attributes

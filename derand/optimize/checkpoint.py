@@ -12,6 +12,7 @@ from zipfile import BadZipFile
 
 import numpy as np
 
+from derand._utils.html import ResultRepr
 from derand.exceptions import InputError
 
 __all__ = ["Checkpoint"]
@@ -20,8 +21,8 @@ _FORMAT = "derand sosp checkpoint 1"
 _BIT_GENERATORS = ("MT19937", "PCG64", "PCG64DXSM", "Philox", "SFC64")
 
 
-@dataclass(frozen=True)
-class Checkpoint:
+@dataclass(frozen=True, repr=False)
+class Checkpoint(ResultRepr):
     """Everything that decides how a run goes on: arrays by name, and the rest as plain JSON values.
 
     Parameters

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
-from derand._utils.html import ResultRepr
+from derand._utils.html import ResultRepr, result_html
 from derand._utils.validation import FloatArray
 from derand.optimize.certificate import SOSPCertificate
 from derand.optimize.status import SOSPStatus
@@ -25,6 +25,10 @@ class IterationRecord(NamedTuple):
     fun: float
     gradient_norm: float
     event: str
+
+    def _repr_html_(self) -> str:
+        """Return the table that notebooks show."""
+        return result_html(self)
 
 
 @dataclass(frozen=True)
