@@ -24,12 +24,13 @@ _SINGLE = 200_000
 
 
 class SpectralIndexEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    r"""Hidden directions of :math:`y = h(\Theta_*^\top x)`, from eigenvectors of :math:`\frac1n\sum_i T(y_i)x_i x_i^\top`.
+    r"""Hidden directions of a response :math:`y = h(\Theta_*^\top x)`, from one eigenvalue problem.
 
-    The samples are taken to be N(0, I) (centre and whiten them otherwise).  With the link known, T is the optimal
-    preprocessing, and the fit says what the theory predicts: the outlier, its overlap with the directions, and whether
-    there are enough samples for one at all.  With the link unknown, T is estimated from the data in rounds; then the
-    predictions are those for the estimated T, and below the threshold the directions are noise.
+    They are the leading eigenvectors of :math:`\frac1n\sum_i T(y_i)\, x_i x_i^\top`.  The samples are taken to be
+    N(0, I) (centre and whiten them otherwise).  With the link known, T is the optimal preprocessing, and the theory
+    predicts the outlier, its overlap with the directions, and whether there are enough samples for one at all.  With
+    the link unknown, T is estimated from the data in rounds, without predictions; below the threshold the directions
+    found are noise.
 
     Parameters
     ----------
@@ -154,14 +155,14 @@ class SpectralIndexEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         check_int(self.max_iter, "max_iter", low=1)
         link = self._link(k)
         samples = X.astype(np.float32, copy=False) if X.size >= _SINGLE else X
-        T, chosen = self._weights(samples, y, link, k)
+        T = self._weights(samples, y, link, k)
         found = self._eigenvectors(samples, T, k)
         self.components_ = _directions(found, k, X.shape[1]).astype(X.dtype)
         self._n_features_out = k
         self.eigenvalues_, self.residuals_ = found.values, found.residuals
         self.n_iter_, self.is_converged_ = found.n_products, found.is_converged
         self.delta_ = X.shape[0] / X.shape[1]
-        self._chosen, self._law_cache = chosen, None
+        self._law_cache: Any = None
         return self
 
     def transform(self, X: Any) -> Any:
@@ -192,24 +193,28 @@ class SpectralIndexEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
             raise InputError(f"the link has {link.k} directions, but n_components is {k}")
         return link
 
-    def _weights(
-        self, X: FloatArray, y: FloatArray, link: MultiIndexLink | None, k: int
-    ) -> tuple[FloatArray, Preprocessing | None]:
-        """Return T(y), and T as a function where a link is given."""
+    def _chosen(self, link: MultiIndexLink | None) -> Preprocessing | None:
+        """Return T as a function of the response where a link is given, else None."""
+        if link is None:
+            return None
         if callable(self.preprocessing):
-            chosen = None
-            if link is not None:
-                chosen = Preprocessing(self.preprocessing, link._function, k, link.noise, link.breakpoints)
-            return np.asarray(self.preprocessing(y), dtype=np.float64), chosen
+            return Preprocessing(self.preprocessing, link._function, link.k, link.noise, link.breakpoints)
         check_option(self.preprocessing, "preprocessing", ("optimal", "estimated"))
-        if link is not None and self.preprocessing == "optimal":
-            chosen = link.optimal_preprocessing(floor=self.floor)
-            return chosen(y), chosen
+        return link.optimal_preprocessing(floor=self.floor) if self.preprocessing == "optimal" else None
+
+    def _weights(self, X: FloatArray, y: FloatArray, link: MultiIndexLink | None, k: int) -> FloatArray:
+        """Return T(y)."""
+        if callable(self.preprocessing):
+            return np.asarray(self.preprocessing(y), dtype=np.float64)
+        check_option(self.preprocessing, "preprocessing", ("optimal", "estimated"))
+        chosen = self._chosen(link)
+        if chosen is not None:
+            return chosen(y)
         T = _rank_weights(y)
         for _ in range(check_int(self.n_rounds, "n_rounds", low=0)):
             directions = _directions(self._eigenvectors(X, T, k), k, X.shape[1])
             T = _estimated_weights(np.asarray(X @ directions.T.astype(X.dtype), dtype=np.float64), y, self.floor)
-        return T, None
+        return T
 
     def _eigenvectors(self, X: FloatArray, T: FloatArray, k: int) -> ExtremeVectors:
         """Return the eigenvectors that belong to T: the largest, or for scalar T and k > 1 the k most extreme."""
@@ -226,8 +231,9 @@ class SpectralIndexEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
     def _law(self) -> Any:
         """The law of the matrix, computed when it is first asked for; None without a link."""
         check_is_fitted(self)
-        if self._law_cache is None and self._chosen is not None:
-            self._law_cache = _law(self._chosen)
+        if self._law_cache is None:
+            chosen = self._chosen(self._link(len(self.components_)))
+            self._law_cache = None if chosen is None else _law(chosen)
         return self._law_cache
 
     @property

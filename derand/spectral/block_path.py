@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -71,9 +72,19 @@ class BlockPath:
         self._visited: list[Point] = []
 
     def resolvent(self, K: FloatArray) -> FloatArray | None:
-        """Return P = S (I + K S / delta)^(-1), shape (n, m, m), or None beyond the first pole.
+        """Return P = S (I + K S / delta)^(-1) or None beyond the first pole.
 
-        With K = L L', P = S - S L (delta + L' S L)^(-1) L' S, and the middle matrix is positive definite before the pole.
+        With K = L L', P = S - S L (delta + L' S L)^(-1) L' S; the middle matrix is positive definite before the pole.
+
+        Parameters
+        ----------
+        K : ndarray of shape (m, m)
+            Symmetric.
+
+        Returns
+        -------
+        ndarray of shape (n, m, m) or None
+            P for each block.
         """
         try:
             L = np.linalg.cholesky(K)
@@ -110,7 +121,7 @@ class BlockPath:
             P = self.resolvent(K)
             if P is None:
                 return None
-            inverse = np.linalg.inv(K)
+            inverse = np.asarray(np.linalg.inv(K), dtype=np.float64)
             flat = P.reshape(len(P), -1)
             residual = inverse + z * self._eye - (self.p @ flat).reshape(m, m)
             jacobian = self._jacobian(flat, inverse)
@@ -232,7 +243,7 @@ class BlockPath:
 
     def planted_values(self, point: Point) -> FloatArray:
         """Return the ascending eigenvalues of E[P (x) v v'] - z."""
-        return np.linalg.eigvalsh(self._planted(point))
+        return np.asarray(np.linalg.eigvalsh(self._planted(point)), dtype=np.float64)
 
     def _planted(self, point: Point) -> FloatArray:
         """Return E[P (x) v v'] - z, shape (m k, m k)."""
@@ -252,9 +263,13 @@ class BlockPath:
             One for each negative eigenvalue at the edge: along the curve they decrease.
         """
         count = int(np.sum(self.planted_values(self.edge()) < 0.0))
-        return [self._between(lambda point, r=rank: -float(self.planted_values(point)[r])) for rank in range(count)]
+        return [self._outlier(rank) for rank in range(count)]
 
-    def _between(self, function) -> Point:  # type: ignore[no-untyped-def]
+    def _outlier(self, rank: int) -> Point:
+        """Return the point where one eigenvalue of the planted matrix vanishes."""
+        return self._between(lambda point: -float(self.planted_values(point)[rank]))
+
+    def _between(self, function: Callable[[Point], float]) -> Point:
         """Return the point before the edge where an increasing function of the point vanishes."""
         edge = self.edge()
         points = [*self._visited, edge]

@@ -148,16 +148,17 @@ def function_range(
     for shell in shells:
         lows.append(min(lows[-1], float(np.min(shell))))
         highs.append(max(highs[-1], float(np.max(shell))))
-    near = [
-        _finite(function(_near(point, size, dim)))
-        for point in (*breakpoints, 0.0)
-        for size in (1e-3, 1e-6, 1e-9, 1e-12)
-    ]
-    near = [values for values in near if values.size]
-    low, high = min([lows[-1], *(float(np.min(v)) for v in near)]), max([highs[-1], *(float(np.max(v)) for v in near)])
+    low, high = lows[-1], highs[-1]
     typical = float(np.median(inside))
-    is_open_low = _grows([typical - value for value in lows]) or _grows([typical - float(np.min(v)) for v in near])
-    is_open_high = _grows([value - typical for value in highs]) or _grows([float(np.max(v)) - typical for v in near])
+    is_open_low = _grows([typical - value for value in lows])
+    is_open_high = _grows([value - typical for value in highs])
+    for point in (*breakpoints, 0.0):
+        near = [_finite(function(_near(point, size, dim))) for size in (1e-3, 1e-6, 1e-9, 1e-12)]
+        near = [values for values in near if values.size]
+        bottoms, tops = [float(np.min(v)) for v in near], [float(np.max(v)) for v in near]
+        low, high = min([low, *bottoms]), max([high, *tops])
+        is_open_low |= _grows([typical - value for value in bottoms])
+        is_open_high |= _grows([value - typical for value in tops])
     is_open_low = is_open_low or _weighted_growth(-inside, weights) > _TAIL_GROWTH
     is_open_high = is_open_high or _weighted_growth(inside, weights) > _TAIL_GROWTH
     return Range(-math.inf if is_open_low else low, math.inf if is_open_high else high)

@@ -41,7 +41,7 @@ class ConditionalMoments:
     @property
     def dim(self) -> int:
         """Number h of coordinates."""
-        return self.first.shape[1]
+        return int(self.first.shape[1])
 
     def first_covariance(self) -> FloatArray:
         """Return E[E[b|y] E[b|y]^T], shape (h, h)."""

@@ -19,6 +19,7 @@ _BLOCK = 1_000_000
 _SCAN = 400
 _NEWTON = 12
 _MAX_ROUNDS = 200
+_ORDER, _MAX_HALVINGS = 16, 14
 
 
 def stieltjes_transform(G: FloatArray, p: FloatArray, z: ComplexArray, delta: float) -> ComplexArray:
@@ -70,21 +71,25 @@ def bulk_support(G: FloatArray, p: FloatArray, delta: float) -> tuple[tuple[floa
             while j + 1 < _SCAN and is_gap[j + 1]:
                 j += 1
             middle = (i + j) // 2
-            gap = _gap_edges(G, p, delta, float(s[middle].real) / delta)
+            gap = _gap_edges(G, p, delta, -delta / float(s[middle].real or 1e-300))
             if gap is not None and ends[-1] < gap[0] < gap[1] < high:
                 ends += list(gap)
             i = j
         i += 1
     ends.append(high)
+    if delta * float(np.sum(p[G != 0.0])) < 1.0:
+        # the atom at zero is isolated, in a gap that may be far narrower than the scan
+        gap = _gap_edges(G, p, delta, 0.0)
+        if gap is not None and not any(ends[k] <= gap[0] and gap[1] <= ends[k + 1] for k in range(1, len(ends) - 1, 2)):
+            ends = sorted([*ends, *gap])
     return tuple(zip(ends[::2], ends[1::2], strict=True))
 
 
-def bulk_rule(
-    G: FloatArray, p: FloatArray, delta: float, *, n_panels: int = 24, order: int = 16
-) -> tuple[FloatArray, FloatArray]:
+def bulk_rule(G: FloatArray, p: FloatArray, delta: float, *, tol: float = 1e-8) -> tuple[FloatArray, FloatArray]:
     """Return points and weights that integrate functions against the bulk's density.
 
-    Each interval is mapped by a cosine, which takes away the square roots at its ends, and cut into panels.
+    Each interval is mapped by a cosine, which takes away the square roots at its ends, and cut into panels, which are
+    halved until their halves agree with them.
 
     Parameters
     ----------
@@ -92,10 +97,8 @@ def bulk_rule(
         Weights and probabilities.
     delta : float
         Ratio of samples to dimensions.
-    n_panels : int
-        Panels in each interval.
-    order : int
-        Nodes in each panel.
+    tol : float, default 1e-8
+        Largest change of a panel's mass when it is halved.
 
     Returns
     -------
@@ -104,24 +107,39 @@ def bulk_rule(
     weights : ndarray
         Density times quadrature weight.
     """
-    line, line_weights = legendre(order)
-    # panels shrink towards both ends, where a hard edge or a nearly singular weight wants more points
-    ends = 0.5 * math.pi * (1.0 - np.cos(np.linspace(0.0, math.pi, n_panels + 1)))
-    half = 0.5 * np.diff(ends)[:, None]
-    theta = (0.5 * (ends[1:] + ends[:-1])[:, None] + half * line).reshape(-1)
-    arc = (half * line_weights).reshape(-1)
     points, weights = [np.zeros(0)], [np.zeros(0)]
     for low, high in _split_at_zero(bulk_support(G, p, delta)):
-        radius = 0.5 * (high - low)
-        # distance from the nearer end without cancellation
-        x = np.where(
-            theta < 0.5 * math.pi,
-            low + 2.0 * radius * np.sin(0.5 * theta) ** 2,
-            high - 2.0 * radius * np.cos(0.5 * theta) ** 2,
-        )
-        points.append(x)
-        weights.append(bulk_density(G, p, x, delta) * arc * radius * np.sin(theta))
+        ends = np.linspace(0.0, math.pi, 9)
+        active = np.stack([ends[:-1], ends[1:]], axis=1)
+        whole = np.sum(_panel_masses(G, p, delta, (low, high), active)[1], axis=1)
+        for depth in range(_MAX_HALVINGS):
+            middle = np.mean(active, axis=1)
+            halves = np.stack([active[:, 0], middle, middle, active[:, 1]], axis=1).reshape(-1, 2)
+            x, mass = _panel_masses(G, p, delta, (low, high), halves)
+            parts = np.sum(mass, axis=1)
+            good = np.abs(parts[::2] + parts[1::2] - whole) <= tol
+            good |= depth == _MAX_HALVINGS - 1
+            kept = np.repeat(good, 2)
+            points.append(x[kept].reshape(-1))
+            weights.append(mass[kept].reshape(-1))
+            if np.all(good):
+                break
+            active, whole = halves[~kept], parts[~kept]
     return np.concatenate(points), np.concatenate(weights)
+
+
+def _panel_masses(
+    G: FloatArray, p: FloatArray, delta: float, interval: tuple[float, float], panels: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Return points and masses on panels of the angle, shape (n_panels, order)."""
+    line, line_weights = legendre(_ORDER)
+    low, high = interval
+    half = 0.5 * (panels[:, 1] - panels[:, 0])[:, None]
+    theta = np.mean(panels, axis=1)[:, None] + half * line
+    # distance from the nearer end without cancellation
+    near_low, near_high = np.sin(0.5 * theta) ** 2, np.cos(0.5 * theta) ** 2
+    x = np.where(theta < 0.5 * math.pi, low + (high - low) * near_low, high - (high - low) * near_high)
+    return x, bulk_density(G, p, x, delta) * half * line_weights * 0.5 * (high - low) * np.sin(theta)
 
 
 def _split_at_zero(intervals: tuple[tuple[float, float], ...]) -> list[tuple[float, float]]:
@@ -137,9 +155,9 @@ def _solve(G: FloatArray, p: FloatArray, z: ComplexArray, delta: float) -> Compl
     scale = max(float(np.quantile(np.abs(G), 0.9)), 1e-300)
     height = np.maximum(np.abs(z), scale) * (1.0 + 1.0 / math.sqrt(delta)) ** 2
     height = np.maximum(height, z.imag)
-    tau = -1.0 / (delta * (z.real + 1j * height))
+    tau: ComplexArray = np.asarray(-1.0 / (delta * (z.real + 1j * height)), dtype=np.complex128)
     for _ in range(30):
-        tau = -1.0 / (delta * (z.real + 1j * height - _mean_ratio(G, p, tau)))
+        tau = np.asarray(-1.0 / (delta * (z.real + 1j * height - _mean_ratio(G, p, tau))), dtype=np.complex128)
     # the factor by which the next step lowers each point
     factor = np.full(len(z), 8.0)
     level = height.copy()
@@ -194,10 +212,7 @@ def _newton(
 
 
 def _outer_edge(G: FloatArray, p: FloatArray, delta: float) -> float:
-    r"""Return the left end, the largest z(g) for g left of all nodes, with g = -1/tau.
-
-    In this variable :math:`z = g(1/\delta - E[G/(G - g)])`, also where no weight is negative and tau passes infinity.
-    """
+    """Return the left end, the largest z(g) for g = -1/tau left of all nodes: tau may pass infinity on the way."""
     used = G[p > 0.0]
     lowest, size = float(np.min(used)), float(np.max(np.abs(used)))
 
@@ -207,10 +222,7 @@ def _outer_edge(G: FloatArray, p: FloatArray, delta: float) -> float:
         return float(p @ (share * share)) - 1.0 / delta
 
     near, far = math.log(size) - 34.0, math.log(size) + 0.5 * abs(math.log(delta)) + 12.0
-    if slope(near) <= 0.0:
-        g = lowest - math.exp(near)
-    else:
-        g = lowest - math.exp(brentq(slope, near, far, xtol=1e-13))
+    g = lowest - math.exp(near) if slope(near) <= 0.0 else lowest - math.exp(brentq(slope, near, far, xtol=1e-13))
     return _level(G, p, delta, g)
 
 
@@ -219,12 +231,11 @@ def _level(G: FloatArray, p: FloatArray, delta: float, g: float) -> float:
     return g * (1.0 / delta - float(p @ (G / (G - g))))
 
 
-def _gap_edges(G: FloatArray, p: FloatArray, delta: float, tau: float) -> tuple[float, float] | None:
-    """Return the ends of the gap that holds a real tau, or None when there is none."""
-    if tau == 0.0 or not math.isfinite(tau):
-        return None
-    g = -1.0 / tau
-    used = np.sort(G[p > 0.0])
+def _gap_edges(G: FloatArray, p: FloatArray, delta: float, g: float) -> tuple[float, float] | None:
+    """Return the ends of the gap that holds a real g = -1/tau, or None when there is none."""
+    kept = (p > 0.0) & (G != 0.0)  # a node at zero has no pole and no share in the averages
+    G, p = G[kept], p[kept]
+    used = np.unique(G)
     position = int(np.searchsorted(used, g))
     if position in (0, len(used)):
         return None
@@ -238,10 +249,10 @@ def _gap_edges(G: FloatArray, p: FloatArray, delta: float, tau: float) -> tuple[
     margin = 1e-12 * (above - below)
     if not (below + margin < g < above - margin) or slope(g) >= 0.0:
         return None
-    ends = []
-    for limit in (below + margin, above - margin):
-        # a node at zero has no pole: the gap then ends at the atom
-        ends.append(limit if slope(limit) <= 0.0 else brentq(slope, min(limit, g), max(limit, g), xtol=1e-15))
+    ends = [
+        limit if slope(limit) <= 0.0 else brentq(slope, min(limit, g), max(limit, g), xtol=1e-15)
+        for limit in (below + margin, above - margin)
+    ]
     low, high = (_level(G, p, delta, x) for x in ends)
     return (low, high) if low < high else None
 

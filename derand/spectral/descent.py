@@ -20,6 +20,10 @@ from derand.spectral.network import make_network
 __all__ = ["DescentRun", "HessianSnapshot", "TwoLayerGD"]
 
 
+# Fields beyond this have diverged; their squares, and those of a quadratic network's residuals, are still finite.
+_HUGE = 1e30
+
+
 @dataclass(frozen=True)
 class HessianSnapshot:
     """Lower end of the spectrum of m times the Hessian after some steps.
@@ -76,7 +80,9 @@ class DescentRun:
 
 
 class TwoLayerGD:
-    r"""Simulation of :math:`\theta_j \leftarrow \theta_j - \frac{\eta}{n} \sum_i a_j l'(f_i, y_i) s'(\theta_j\cdot x_i + b_j) x_i`.
+    r"""Simulation of full-batch gradient descent on a two-layer network.
+
+    .. math:: \theta_j \leftarrow \theta_j - \frac{\eta}{n} \sum_i a_j l'(f_i, y_i) s'(\theta_j \cdot x_i + b_j) x_i
 
     The samples are N(0, I_d), the responses those of a link along the first k axes, and the network is
     :math:`f = \frac1m \sum_j a_j s(\theta_j \cdot x + b_j)`, the same as in `DMFT`.
@@ -224,7 +230,7 @@ class TwoLayerGD:
         diverged_at = None
         for t in range(n_steps + 1):
             u = W @ X_rows
-            if not np.all(np.isfinite(u)) or float(np.max(np.abs(u))) > 1e100:
+            if not np.all(np.isfinite(u)) or float(np.max(np.abs(u))) > _HUGE:
                 diverged_at = t
                 break
             if t in wanted:

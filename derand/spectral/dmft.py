@@ -22,6 +22,7 @@ from derand.spectral.network import Network, make_network
 __all__ = ["DMFT", "DMFTResult"]
 
 _MAX_NUMBERS = 400_000_000
+_HUGE = 1e30
 
 
 @dataclass(frozen=True)
@@ -142,8 +143,8 @@ class DMFT:
     t steps cost O(t^2 m^2 N).  The samples are whitened, so that everything that is linear is exact: a linear network
     has the Marchenko-Pastur integrals to rounding.  The responses are read off one tangent for each sample, started at
     every time and neuron with signs from a Hadamard matrix, hence the cost t^2 instead of t^3: the signs of different
-    times are exactly orthogonal over any group of similar samples.  Overlaps with hard directions of a start without overlap are kept
-    at zero, their value in the limit; at finite d they grow like exp(rate t)/sqrt(d).
+    times are exactly orthogonal over any group of similar samples.  Overlaps with hard directions of a start without
+    overlap are kept at zero, their value in the limit; at finite d they grow like exp(rate t)/sqrt(d).
 
     References
     ----------
@@ -228,7 +229,7 @@ class DMFT:
         process = _Process(self, n_steps)
         for t in range(n_steps):
             process.step(t)
-            if not np.all(np.isfinite(process.u[t + 1])):
+            if not float(np.max(np.abs(process.u[t + 1]))) < _HUGE:
                 raise InputError(f"eta={self.eta:g} is too large: gradient descent diverges at step {t + 1}")
             if callback is not None:
                 callback(t + 1)
@@ -278,15 +279,12 @@ class _Process:
         S = model.network.blocks(self.u[t], self.y)
         self._respond(t, S)
         root = self._noise_root(t)
-        star = (
-            self.force[t] @ self.z / N - np.einsum("sij,sjk->ik", self.Rl[t, : t + 1], self.overlaps[: t + 1])
-        ) @ self.easy
+        pulled = np.einsum("sij,sjk->ik", self.Rl[t, : t + 1], self.overlaps[: t + 1])
+        star = (self.force[t] @ self.z / N - pulled) @ self.easy
         drift = self.Rl[t, : t + 1].transpose(1, 0, 2).reshape(m, -1) @ self.g[: t + 1].reshape(-1, N)
         noise = root.transpose(1, 0, 2).reshape(m, -1) @ self.xi[1 : t + 2].reshape(-1, N)
         self.g[t + 1] = self.g[t] - eta * (drift + star @ self.z.T) + (eta / math.sqrt(delta)) * noise
-        self.overlaps[t + 1] = self.overlaps[t] - eta * (
-            np.einsum("sij,sjk->ik", self.Rl[t, : t + 1], self.overlaps[: t + 1]) + star
-        )
+        self.overlaps[t + 1] = self.overlaps[t] - eta * (pulled + star)
         self._propagate(t)
         self.u[t + 1] = self.g[t + 1] - (eta / delta) * self._memory(t + 1, self.force)
 
@@ -385,11 +383,9 @@ def _left(A: FloatArray, Z: FloatArray) -> FloatArray:
 
 
 def _spread_rows(coordinates: FloatArray, order: int) -> np.ndarray:
-    """Return for each sample a row of the Hadamard matrix, every row once among each `order` similar samples.
-
-    Within a group of equal tangents the signs average out exactly, so what is left is the variation inside groups.
-    They are found by halving at medians, one coordinate after the other.
-    """
+    """Return for each sample a row of the Hadamard matrix, every row once among each `order` similar samples."""
+    # Within a group of equal tangents the signs average out exactly, so what is left is the variation inside groups.
+    # They are found by halving at medians, one coordinate after the other.
     N = coordinates.shape[1]
     rng = np.random.default_rng(0)
     if order >= N:

@@ -117,10 +117,13 @@ def conditional_moments(
     if easy.shape[1] == 0:
         return _moments(lambda b: h(b @ hard.T), hard.shape[1], noise, breakpoints, quality)
     nodes, masses = _outer_rule(easy.shape[1], breakpoints, quality)
-    parts = [
-        _moments(lambda b, a=a: h(b @ hard.T + a @ easy.T), hard.shape[1], noise, breakpoints, quality) for a in nodes
-    ]
+    parts = [_moments(_slice(h, a @ easy.T, hard), hard.shape[1], noise, breakpoints, quality) for a in nodes]
     return join(parts, masses)
+
+
+def _slice(h: PlaneFunction, offset: FloatArray, hard: FloatArray) -> PlaneFunction:
+    """Return the link as a function of the hard coordinates alone."""
+    return lambda b: h(b @ hard.T + offset)
 
 
 def _outer_rule(dim: int, breakpoints: Sequence[float], quality: float) -> tuple[FloatArray, FloatArray]:

@@ -11,7 +11,7 @@ from scipy.optimize import brentq
 from derand._utils.validation import FloatArray
 from derand.spectral.moments import SideMoments
 
-__all__ = ["find_edge", "find_outliers", "find_roots", "margin", "outlier_exists", "planted_gap"]
+__all__ = ["find_edge", "find_outliers", "find_roots", "margin", "outlier_exists", "planted_gap", "scan_threshold"]
 
 _LOW, _HIGH, _GRID = -32.0, 30.0, 249
 # A single node that makes up so much of E[T^2] is an extreme weight, and the square root law a fiction.
@@ -66,7 +66,7 @@ def _is_thin(side: SideMoments) -> bool:
 def planted_gap(side: SideMoments, tau: float, delta: float) -> FloatArray:
     """Return the ascending eigenvalues of E[T v v^T] - E[T] + 1/delta: each negative one is an outlier left of z."""
     first, _ = side.first_two(tau)
-    return np.linalg.eigvalsh(side.planted(tau)) - first + 1.0 / delta
+    return np.asarray(np.linalg.eigvalsh(side.planted(tau)) - first + 1.0 / delta, dtype=np.float64)
 
 
 def find_outliers(side: SideMoments, delta: float) -> list[tuple[float, float, float, FloatArray]]:
@@ -254,3 +254,50 @@ def _crossings(curve: Callable[[float], tuple[float, float]], positions: FloatAr
         if inverse > 0.0:
             roots.append(1.0 / inverse)
     return roots
+
+
+def scan_threshold(
+    side: SideMoments, below: float | None, rank: int
+) -> tuple[float, str, tuple[float, ...], tuple[tuple[float, float], ...]]:
+    """Return value, kind, roots and intervals of the threshold on one side.
+
+    Parameters
+    ----------
+    side : SideMoments
+        Averages.
+    below : float or None
+        Level that the outlier has to lie below as well.
+    rank : int
+        0 for the first outlier.
+
+    Returns
+    -------
+    value : float
+        Start of the last interval with an outlier.
+    kind : str
+        Of the edge there.
+    roots : tuple of float
+        Where the outlier appears or disappears.
+    intervals : tuple of (float, float)
+        Where it exists.
+    """
+    candidates = find_roots(side, below, rank)
+    deltas = [delta for delta, _ in candidates]
+    tests = [deltas[0] / 2.0, *np.sqrt(np.multiply(deltas[:-1], deltas[1:])), 2.0 * deltas[-1]] if deltas else [1e4]
+    exists = [outlier_exists(side, float(delta), below, rank) for delta in tests]
+    roots, intervals = [], []
+    start = 0.0 if exists[0] else None
+    for (delta, _), before, after in zip(candidates, exists[:-1], exists[1:], strict=True):
+        if before != after:
+            roots.append(delta)
+        if after and not before:
+            start = delta
+        if before and not after and start is not None:
+            intervals.append((start, delta))
+            start = None
+    if start is not None:
+        intervals.append((start, math.inf))
+    if not intervals:
+        return math.inf, "none", tuple(roots), ()
+    value = intervals[-1][0]
+    return value, dict(candidates).get(value, "soft"), tuple(roots), tuple(intervals)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -187,7 +188,7 @@ class Branches:
         line, line_weights = legendre(self.order)
         u, du = 0.5 * (1.0 + line), 0.5 * line_weights
         nodes, masses = [np.zeros(0)], [np.zeros(0)]
-        for a, b in zip(ends[:-1], ends[1:], strict=True):
+        for a, b in itertools.pairwise(ends):
             if b - a <= 1e-12:
                 continue
             grid = np.linspace(a, b, max(1, math.ceil((b - a) / 1.4)) + 1)
@@ -237,7 +238,7 @@ class Branches:
                 cuts.add(jump)
         ends = np.array([-RADIUS, *sorted(cuts), RADIUS])
         ends = ends[np.concatenate([[True], np.diff(ends) > 1e-11])]
-        return [self._piece(float(a), float(b)) for a, b in zip(ends[:-1], ends[1:], strict=True)]
+        return [self._piece(float(a), float(b)) for a, b in itertools.pairwise(ends)]
 
     def _turn(self, a: float, middle: float, b: float, direction: float) -> float:
         """Return the turning point between a and b, exactly the node in the middle when it is as good."""

@@ -12,12 +12,13 @@ from derand._utils.rng import RNGLike, check_rng
 from derand._utils.validation import FloatArray, check_array, check_int, check_option, check_scalar
 from derand.exceptions import InputError
 from derand.spectral.bounds import Range, function_range, tail_range
-from derand.spectral.density import bulk_density, bulk_support, stieltjes_transform
-from derand.spectral.edges import find_edge, find_outliers, find_roots, margin, outlier_exists
+from derand.spectral.bulk import Bulk, check_delta
+from derand.spectral.edges import find_edge, find_outliers, margin, scan_threshold
 from derand.spectral.functions import of_points
 from derand.spectral.moments import SideMoments
-from derand.spectral.quadrature import gaussian_panels, panel_edges, refined_panels, tensor_panels
+from derand.spectral.quadrature import refined_panels
 from derand.spectral.results import Edge, Edges, Outlier, Threshold
+from derand.spectral.weight_rules import resolved_integrands, weight_rule
 
 __all__ = ["SpectralLaw"]
 
@@ -25,7 +26,7 @@ _SIDES = ("left", "right")
 _BATCHES = 8
 
 
-class SpectralLaw:
+class SpectralLaw(Bulk):
     r"""Limiting spectrum of :math:`H = \frac1n \sum_i G_i x_i x_i^\top` with weights of any sign.
 
     The :math:`x_i` are N(0, I_d), n/d tends to delta, and the weights G may depend on the coordinates
@@ -176,7 +177,7 @@ class SpectralLaw:
         order = check_int(order, "order", low=2, high=200)
 
         function = of_points(G, dim, "G")
-        probe, mass = _rule(dim, breakpoints, None, 8)
+        probe, mass = weight_rule(dim, breakpoints, None, 8)
         values = function(probe)
         if np.any(np.isnan(values)):
             raise InputError("G must not return NaN")
@@ -184,13 +185,13 @@ class SpectralLaw:
             function_range(function, probe, mass, breakpoints) if support is None else _check_support(support, values)
         )
         edges = (
-            refined_panels(lambda z: _test_integrands(function(z[:, None]), z, bounds), breakpoints)
+            refined_panels(lambda z: resolved_integrands(function(z[:, None]), z, bounds), breakpoints)
             if dim == 1
             else None
         )
         laws = []
         for size in (max(2, (2 * order) // 3), order) if dim > 1 else (12, 16):
-            nodes, weights = _rule(dim, breakpoints, edges, size)
+            nodes, weights = weight_rule(dim, breakpoints, edges, size)
             values = function(nodes)
             tight = Range(min(bounds.low, float(np.min(values))), max(bounds.high, float(np.max(values))))
             laws.append(cls(values, nodes[:, :k], weights, support=(tight.low, tight.high)))
@@ -238,79 +239,7 @@ class SpectralLaw:
     @property
     def k(self) -> int:
         """Number of planted directions."""
-        return self.v.shape[1]
-
-    def stieltjes(self, z: Any, delta: float) -> Any:
-        """Return s(z) = lim (1/d) tr (H - z)^(-1) in the upper half plane or outside the bulk.
-
-        Parameters
-        ----------
-        z : array_like of complex
-            Points with Im z >= 0; on the real line the limit from above.
-        delta : float
-            Ratio of samples to dimensions, > 0.
-
-        Returns
-        -------
-        ndarray of complex
-            With the shape of z.
-
-        Raises
-        ------
-        InputError
-            If a point has a negative imaginary part or delta is out of range.
-        """
-        delta = _check_delta(delta)
-        points = np.asarray(z, dtype=np.complex128)
-        if np.any(points.imag < 0.0) or not np.all(np.isfinite(points)):
-            raise InputError("z must be finite with Im z >= 0; use the conjugate below the real line")
-        return stieltjes_transform(self.G, self.weights, points, delta)
-
-    def density(self, x: Any, delta: float) -> FloatArray:
-        """Return the density of the bulk at real points; an atom at zero is not part of it.
-
-        Parameters
-        ----------
-        x : array_like
-            Points.
-        delta : float
-            Ratio of samples to dimensions, > 0.
-
-        Returns
-        -------
-        ndarray
-            With the shape of x.  Its integral is 1 minus `atom`.
-
-        Raises
-        ------
-        InputError
-            If a number is out of range.
-        """
-        return bulk_density(self.G, self.weights, check_array(x, "x"), _check_delta(delta))
-
-    def atom(self, delta: float) -> float:
-        """Return the mass at zero: 1 - delta P(G != 0) where that is positive."""
-        return max(0.0, 1.0 - _check_delta(delta) * float(np.sum(self.weights[self.G != 0.0])))
-
-    def bulk(self, delta: float) -> tuple[tuple[float, float], ...]:
-        """Return the intervals on which the density is positive.
-
-        Parameters
-        ----------
-        delta : float
-            Ratio of samples to dimensions, > 0.
-
-        Returns
-        -------
-        tuple of (float, float)
-            Ascending; for unbounded weights the outermost ones end at the extreme nodes' edges.
-
-        Raises
-        ------
-        InputError
-            If delta is out of range.
-        """
-        return bulk_support(self.G, self.weights, _check_delta(delta))
+        return int(self.v.shape[1])
 
     def edges(self, delta: float) -> Edges:
         """Return both ends of the bulk.
@@ -330,7 +259,7 @@ class SpectralLaw:
         InputError
             If delta is out of range.
         """
-        delta = _check_delta(delta)
+        delta = check_delta(delta)
         return Edges(self._edge("left", delta), self._edge("right", delta))
 
     def _edge(self, side: str, delta: float) -> Edge:
@@ -360,20 +289,19 @@ class SpectralLaw:
         InputError
             If an argument is out of range.
         """
-        delta = _check_delta(delta)
+        delta = check_delta(delta)
         check_option(side, "side", ("both", *_SIDES))
         found: list[Outlier] = []
         for name in _SIDES if side == "both" else (side,):
             sign = 1.0 if name == "left" else -1.0
             for rank, (tau, z, overlap, direction) in enumerate(find_outliers(self._sides[name], delta)):
-                errors = [
-                    self._error(
-                        value, lambda law, i=index, r=rank, n=name: _entry(find_outliers(law._sides[n], delta), r, i)
-                    )
-                    for index, value in ((1, z), (2, overlap))
-                ]
+                errors = [self._outlier_error(name, rank, delta, i, value) for i, value in ((1, z), (2, overlap))]
                 found.append(Outlier(sign * z, name, overlap, direction, sign * tau, *errors))
         return tuple(found)
+
+    def _outlier_error(self, side: str, rank: int, delta: float, index: int, value: float) -> float:
+        """Return the error estimate of a number of one outlier."""
+        return self._error(value, lambda law: _entry(find_outliers(law._sides[side], delta), rank, index))
 
     def threshold(self, side: str = "left", below: float | None = None, *, rank: int = 0) -> Threshold:
         """Return the delta from which on an outlier exists, for weights whose law doesn't depend on delta.
@@ -400,11 +328,11 @@ class SpectralLaw:
 
         Examples
         --------
-        Signs with E[G v^2] = 2/pi: the right outlier exists from delta = (pi/2)^2 on.
+        The best weights of phase retrieval reach delta_alg = 1/2.
 
-        >>> law = SpectralLaw.from_function(lambda a, b: np.sign(a * b), k=2, breakpoints=[0.0])
-        >>> abs(law.threshold("right").value - np.pi**2 / 4) < 1e-10
-        True
+        >>> law = SpectralLaw.from_function(lambda z: 1.0 - 1.0 / z**2, breakpoints=[0.0])
+        >>> round(law.threshold("right").value, 12)
+        0.5
         """
         check_option(side, "side", _SIDES)
         rank = check_int(rank, "rank", low=0)
@@ -416,10 +344,10 @@ class SpectralLaw:
         if self._sides[side].tau_max == 0.0:
             end = "below" if side == "left" else "above"
             return Threshold(math.inf, "none", error=0.0, reason=f"the weights are unbounded {end}: there is no edge")
-        value, kind, roots, intervals = _threshold(self._sides[side], level, rank)
+        value, kind, roots, intervals = scan_threshold(self._sides[side], level, rank)
         if not math.isfinite(value):
             return Threshold(value, "none", roots, intervals, error=0.0, reason="there is no outlier at any delta")
-        error = self._error(value, lambda law: _threshold(law._sides[side], level, rank)[0])
+        error = self._error(value, lambda law: scan_threshold(law._sides[side], level, rank)[0])
         width = 1e-13 * value
         return Threshold(value, kind, roots, intervals, (value - width, value + width), error)
 
@@ -449,7 +377,7 @@ class SpectralLaw:
         """
         check_option(side, "side", _SIDES)
         level = below if below is None or side == "left" else -below
-        return margin(self._sides[side], _check_delta(delta), level, check_int(rank, "rank", low=0))[0]
+        return margin(self._sides[side], check_delta(delta), level, check_int(rank, "rank", low=0))[0]
 
     def _judge_support(self) -> Range:
         """Return the range of the weights as far as the nodes show it."""
@@ -477,67 +405,9 @@ class SpectralLaw:
         return [SpectralLaw(self.G[part], self.v[part], support=bounds) for part in np.array_split(order, _BATCHES)]
 
 
-def _threshold(
-    side: SideMoments, below: float | None, rank: int
-) -> tuple[float, str, tuple[float, ...], tuple[tuple[float, float], ...]]:
-    """Return value, kind, roots and intervals of one side."""
-    candidates = find_roots(side, below, rank)
-    deltas = [delta for delta, _ in candidates]
-    tests = [deltas[0] / 2.0, *np.sqrt(np.multiply(deltas[:-1], deltas[1:])), 2.0 * deltas[-1]] if deltas else [1e4]
-    exists = [outlier_exists(side, float(delta), below, rank) for delta in tests]
-    roots, intervals = [], []
-    start = 0.0 if exists[0] else None
-    for (delta, _), before, after in zip(candidates, exists[:-1], exists[1:], strict=True):
-        if before != after:
-            roots.append(delta)
-        if after and not before:
-            start = delta
-        if before and not after and start is not None:
-            intervals.append((start, delta))
-            start = None
-    if start is not None:
-        intervals.append((start, math.inf))
-    if not intervals:
-        return math.inf, "none", tuple(roots), ()
-    value = intervals[-1][0]
-    return value, dict(candidates).get(value, "soft"), tuple(roots), tuple(intervals)
-
-
-def _rule(
-    dim: int, breakpoints: Sequence[float], edges: FloatArray | None, order: int
-) -> tuple[FloatArray, FloatArray]:
-    """Return nodes, shape (n, dim), and weights."""
-    if dim > 1:
-        return tensor_panels(dim, breakpoints, order=order)
-    nodes, weights = gaussian_panels(panel_edges(breakpoints) if edges is None else edges, order)
-    return nodes[:, None], weights
-
-
-def _test_integrands(G: FloatArray, z: FloatArray, bounds: Range) -> FloatArray:
-    """Return what a one-dimensional rule has to resolve: G, and T and T^2 close to the ends of tau."""
-    rows = []
-    for sign, lowest in ((1.0, bounds.low), (-1.0, -bounds.high)):
-        if math.isinf(lowest):
-            continue
-        top = -1.0 / lowest if lowest < 0.0 else 1e3
-        for share in (0.3, 0.9, 0.99, 0.999):
-            x = sign * G * share * top
-            with np.errstate(all="ignore"):
-                t = np.where(np.isfinite(x), x / (1.0 + x), 1.0)
-            rows += [t, t * t, t * z * z]
-    if math.isfinite(bounds.low) and math.isfinite(bounds.high):
-        rows.append(G)
-    return np.array(rows) if rows else np.ones((1, len(z)))
-
-
 def _entry(found: list[tuple[float, float, float, FloatArray]], rank: int, index: int) -> float:
     """Return a number of an outlier, or NaN where the other resolution has fewer of them."""
-    return float(found[rank][index]) if rank < len(found) else math.nan  # type: ignore[arg-type]
-
-
-def _check_delta(delta: Any) -> float:
-    """Return the checked ratio."""
-    return check_scalar(delta, "delta", low=0.0, low_open=True, high=math.inf, high_open=True)
+    return float(found[rank][index]) if rank < len(found) else math.nan
 
 
 def _probabilities(weights: Any, n: int) -> FloatArray:

@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 from scipy.optimize import brentq
 
-from derand._utils.validation import check_array, check_option, check_scalar
+from derand._utils.validation import check_array, check_option
 from derand.exceptions import InputError, NonConvergenceError
 from derand.spectral.block_path import BlockPath, Point
 from derand.spectral.bounds import tail_range
+from derand.spectral.bulk import check_delta
 from derand.spectral.results import Edge, Edges, Outlier, Threshold
 
 __all__ = ["MatrixSpectralLaw"]
@@ -88,7 +89,7 @@ class MatrixSpectralLaw:
         if np.any(p < 0.0) or np.sum(p) <= 0.0:
             raise InputError("weights must be nonnegative with a positive sum")
         self.weights = p / np.sum(p)
-        values = np.linalg.eigvalsh(self.S)
+        values = np.asarray(np.linalg.eigvalsh(self.S), dtype=np.float64)
         given = None if weights is None else self.weights
         if is_bounded is None:
             is_bounded = (
@@ -130,7 +131,7 @@ class MatrixSpectralLaw:
         NonConvergenceError
             If the curve could not be followed.
         """
-        return Edges(*(self._edge(side, _check_delta(delta), error) for side in _SIDES))
+        return Edges(*(self._edge(side, check_delta(delta), error) for side in _SIDES))
 
     def outliers(self, delta: float, side: str = "both", *, error: bool = False) -> tuple[Outlier, ...]:
         """Return the eigenvalues outside the bulk that the planted directions cause, at most m k on each side.
@@ -147,8 +148,8 @@ class MatrixSpectralLaw:
         Returns
         -------
         tuple of Outlier
-            Left ones first, each side from the most extreme inwards.  `direction` has shape (m, k): the unit eigenvector
-            projected on neuron j and planted direction l.
+            Left ones first, each side from the most extreme inwards.  `direction` has shape (m, k): the projection of
+            the unit eigenvector on neuron j and planted direction l.
 
         Raises
         ------
@@ -157,7 +158,7 @@ class MatrixSpectralLaw:
         NonConvergenceError
             If the curve could not be followed.
         """
-        delta = _check_delta(delta)
+        delta = check_delta(delta)
         check_option(side, "side", ("both", *_SIDES))
         found: list[Outlier] = []
         for name in _SIDES if side == "both" else (side,):
@@ -239,7 +240,7 @@ class MatrixSpectralLaw:
         NonConvergenceError
             If the curve could not be followed.
         """
-        delta = _check_delta(delta)
+        delta = check_delta(delta)
         path = self._path(side, delta)
         point = path.edge()
         level = below if side == "left" or below is None else -below
@@ -282,12 +283,16 @@ class MatrixSpectralLaw:
             overlap, direction = path.overlap(point, rank)
             spread, overlap_spread = math.nan, math.nan
             if error:
-                spread = self._spread(lambda part, r=rank: _value_of(self._path(side, delta, part), r)[0], point.z)
-                overlap_spread = self._spread(
-                    lambda part, r=rank: _value_of(self._path(side, delta, part), r)[1], overlap
-                )
+                spread, overlap_spread = self._outlier_spread(side, delta, rank, point.z, overlap)
             found.append(Outlier(sign * point.z, side, overlap, direction, sign * point.K, spread, overlap_spread))
         return found
+
+    def _outlier_spread(self, side: str, delta: float, rank: int, z: float, overlap: float) -> tuple[float, float]:
+        """Return the error estimates of value and overlap of one outlier."""
+        return (
+            self._spread(lambda part: _value_of(self._path(side, delta, part), rank)[0], z),
+            self._spread(lambda part: _value_of(self._path(side, delta, part), rank)[1], overlap),
+        )
 
     def _spread(self, compute: Callable[[Any], float], value: float) -> float:
         """Return the standard error from four parts of the sample, with the bias that their mean shows."""
@@ -304,8 +309,3 @@ def _value_of(path: BlockPath, rank: int) -> tuple[float, float]:
     """Return value and overlap of an outlier, NaN where there is none."""
     points: list[Point] = path.outliers()
     return (points[rank].z, path.overlap(points[rank], rank)[0]) if rank < len(points) else (math.nan, math.nan)
-
-
-def _check_delta(delta: Any) -> float:
-    """Return the checked ratio."""
-    return check_scalar(delta, "delta", low=0.0, low_open=True, high=math.inf, high_open=True)

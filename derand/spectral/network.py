@@ -56,10 +56,22 @@ class Network:
         return np.asarray(self.a[:, None] * self.loss.dl(self.output(u), y) * slope)
 
     def blocks(self, u: FloatArray, y: FloatArray) -> FloatArray:
-        r"""Return :math:`S = \mathrm{diag}(a_j l' s''_j) + \frac{l''}{m} (a s')(a s')^\top`, shape (n, m, m).
+        r"""Return the Hessian blocks, which are also the derivative of `force` in u.
 
-        m times the Hessian of the risk is :math:`\frac1n \sum_i S_i \otimes x_i x_i^\top`; S is also the derivative of
-        `force` in u.
+        :math:`S = \mathrm{diag}(a_j l' s''_j) + \frac{l''}{m} (a s')(a s')^\top`; m times the Hessian of the risk is
+        :math:`\frac1n \sum_i S_i \otimes x_i x_i^\top`.
+
+        Parameters
+        ----------
+        u : ndarray of shape (m, n)
+            Fields theta . x.
+        y : ndarray of shape (n,)
+            Responses.
+
+        Returns
+        -------
+        ndarray of shape (n, m, m)
+            Symmetric.
         """
         shifted = u + self.b[:, None]
         f = np.asarray(self.a @ self.activation.value(shifted)) / self.m

@@ -168,7 +168,7 @@ def sampled_moments(h: PlaneFunction, dim: int, noise: float, seed: int = 0) -> 
     """
     points = sobol_normal(_SAMPLES, dim + 1, seed)
     z, y = points[:, :dim], h(points[:, :dim]) + noise * points[:, dim]
-    values, inverse, counts = np.unique(y, return_inverse=True, return_counts=True)
+    _values, inverse, counts = np.unique(y, return_inverse=True, return_counts=True)
     is_atom = counts >= _SAMPLES // 1000
     label = np.full(len(y), -1)
     atoms = np.flatnonzero(is_atom)

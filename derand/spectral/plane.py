@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.optimize import brentq
 
 from derand._utils.validation import FloatArray
@@ -101,8 +102,9 @@ class PlaneFibres:
     .. math:: D(y) = \int d\mu \sum_{t:\, h(z(t)) = y} \frac{p(t)}{|\partial_t h(z(t))|},
 
     over the rays from the origin (for products and other homogeneous functions) or over the lines along an axis (for
-    functions that are monotone in one coordinate), whichever depends least on the resolution.  The response itself is a double exponential rule on either side of h(0).  Values that are taken with a
-    positive probability are treated apart, by a product rule.
+    functions that are monotone in one coordinate), whichever depends least on the resolution.  The response itself is
+    a double exponential rule on either side of h(0).  Values that are taken with a positive probability are treated
+    apart, by a product rule.
 
     Parameters
     ----------
@@ -212,7 +214,7 @@ class PlaneFibres:
                 continue
             origin, way = family.origins[line], family.directions[line]
             room = t if family.is_radial else np.full(t.shape, np.inf)
-            slope = derivative(lambda x, o=origin, w=way: self.h(o + x[:, None] * w), t, room)
+            slope = self._slope(origin, way, t, room)
             with np.errstate(divide="ignore", invalid="ignore"):
                 weight = family.mass[line] * family.density(t) / np.abs(slope)
             weight = np.where(np.isfinite(weight), weight, 0.0)
@@ -220,6 +222,10 @@ class PlaneFibres:
             for row, values in enumerate((1.0, a, b, a * a, a * b, a * b, b * b)):
                 sums[row] += np.bincount(index, weight * values, q)
         return sums[0], sums[1:3].T, sums[3:].T.reshape(q, 2, 2)
+
+    def _slope(self, origin: FloatArray, way: FloatArray, t: FloatArray, room: FloatArray) -> FloatArray:
+        """Return the derivative of the link along the lines."""
+        return derivative(lambda x: self.h(origin + x[:, None] * way), t, room)
 
     def _roots(
         self, y: FloatArray, family: LineFamily, start: int, stop: int
@@ -241,9 +247,9 @@ class PlaneFibres:
     ) -> FloatArray:
         """Return the roots inside brackets, NaN where the response jumps across the value."""
 
-        def excess(t: FloatArray, index: np.ndarray) -> FloatArray:
+        def excess(t: FloatArray, index: NDArray[np.intp]) -> FloatArray:
             """Return h minus its target."""
-            return self.h(origin[index] + t[:, None] * way[index]) - y[index]
+            return np.asarray(self.h(origin[index] + t[:, None] * way[index]) - y[index], dtype=np.float64)
 
         roots, residuals = bracketed_roots(excess, low, high)
         is_root = np.abs(residuals) <= 1e-6 * np.abs(y) + 1e-12
@@ -272,10 +278,8 @@ class PlaneFibres:
         return found
 
     def _choose(self, breakpoints: Sequence[float]) -> LineFamily:
-        """Return the family whose answers depend least on the resolution.
-
-        The probability alone doesn't tell: along every line it is exact, whatever the fibres between the lines do.
-        """
+        """Return the family whose answers depend least on the resolution."""
+        # The probability alone doesn't tell: along every line it is exact, whatever the fibres between the lines do.
         fine = line_families(self.h, breakpoints, self.step)
         if 1.0 - sum(self.atom_mass) <= 1e-9:
             return fine[0]
@@ -327,7 +331,7 @@ def _sector_ends(h: PlaneFunction) -> FloatArray:
     centre = float(h(np.zeros((1, 2)))[0])
     ends = list(np.arange(_SECTORS + 1) * (2.0 * math.pi / _SECTORS))
     grid = np.arange(722) * (2.0 * math.pi / 721.3) + 1e-3
-    sign = excess(grid) > 0.0
+    sign = excess(np.asarray(grid, dtype=np.float64)) > 0.0
     for i in np.flatnonzero(sign[1:] != sign[:-1]):
         root = brentq(lambda theta: float(excess(np.array([theta]))[0]), grid[i], grid[i + 1], xtol=1e-15)
         if 0.0 < root < 2.0 * math.pi and min(abs(root - end) for end in ends) > 1e-9:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Sequence
 from functools import cache
@@ -59,8 +60,7 @@ def panel_edges(breakpoints: Sequence[float] = (), width: float = _WIDTH, radius
     inner = inner[np.abs(inner) < radius]
     ends = np.concatenate([[-radius], inner, [radius]])
     pieces = [
-        np.linspace(a, b, max(1, math.ceil((b - a) / width - 1e-9)) + 1)[:-1]
-        for a, b in zip(ends[:-1], ends[1:], strict=True)
+        np.linspace(a, b, max(1, math.ceil((b - a) / width - 1e-9)) + 1)[:-1] for a, b in itertools.pairwise(ends)
     ]
     return np.concatenate([*pieces, [radius]])
 

@@ -1,4 +1,4 @@
-"""The matrix X' diag(T(y)) X / n of a spectral estimator, applied without being formed, and its extreme eigenvectors."""
+"""The matrix X' diag(T(y)) X / n of a spectral estimator, applied without being formed, and its top eigenvectors."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ class WeightedGram:
             else:
                 fields = np.einsum("nij,nj->ni", self.T[start : start + rows], block @ directions.T)
                 total += fields.astype(self.X.dtype).T @ block
-        return total.reshape(-1) / n
+        return np.asarray(total.reshape(-1) / n, dtype=np.float64)
 
 
 def extreme_vectors(

@@ -142,7 +142,8 @@ def success_curve(
 
     Examples
     --------
-    >>> curve = success_curve("half-quad", "pseudo-huber", "z**2", d=20, deltas=[1.0, 8.0], eta=0.2, n_steps=5, n_seeds=2)
+    >>> options = {"d": 20, "deltas": [1.0, 8.0], "eta": 0.2, "n_steps": 5, "n_seeds": 2}
+    >>> curve = success_curve("half-quad", "pseudo-huber", "z**2", **options)
     >>> curve.correlations.shape
     (2, 2)
     """

@@ -95,7 +95,7 @@ def nn_threshold(
         "random": independent unit vectors.  "zero_output": neurons come in pairs of equal weights with second layers +1
         and -1, so that f = 0 at the start.
     m : int or inf, default 1
-        Number of neurons.  Infinite width, where the blocks of the neurons decouple, is known for "zero_output" at t = 0.
+        Number of neurons.  Infinite width, where the neurons' blocks decouple, is known for "zero_output" at t = 0.
     eta : float, default 0.2
         Step size, see `DMFT`; irrelevant at t = 0.
     t : int, default 0
@@ -186,19 +186,11 @@ class _Problem:
         signs = np.where(np.arange(size) % 2 == 0, 1.0, -1.0) if init == "zero_output" else np.ones(size)
         a = signs if a is None else check_array(a, "a", shape=(size,))
         b = np.zeros(size) if b is None else check_array(b, "b", shape=(size,))
-        covariance = np.kron(np.eye(size // 2), np.ones((2, 2))) if init == "zero_output" else np.eye(size)
-        return cls(
-            as_activation(activation),
-            as_loss(loss),
-            link,
-            init,
-            math.inf if is_wide else size,
-            eta,
-            a,
-            b,
-            covariance,
-            hard,
-        )
+        covariance: FloatArray = np.eye(size)
+        if init == "zero_output":
+            covariance = np.asarray(np.kron(np.eye(size // 2), np.ones((2, 2))), dtype=np.float64)
+        width = math.inf if is_wide else size
+        return cls(as_activation(activation), as_loss(loss), link, init, width, eta, a, b, covariance, hard)
 
     def wide(self) -> NNThreshold:
         """Return the threshold of decoupled neurons with f = 0: G = a l'(0, y) s''(u), the better of both signs."""
@@ -252,7 +244,7 @@ class _Problem:
         link = self.link
         if not (self.loss.breakpoints and link.k == 1 and link.noise == 0.0 and math.isinf(self.m)):
             return link.breakpoints
-        branches = Branches(lambda z: link(z), link.breakpoints)
+        branches = Branches(link, link.breakpoints)
         levels = np.array([self.loss.scale * c for c in self.loss.breakpoints])
         inner = [branches._preimages(piece, levels, None) for piece in branches.pieces if not piece.is_constant]
         cuts = np.concatenate([np.zeros(0), *inner])

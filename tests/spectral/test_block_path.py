@@ -1,0 +1,49 @@
+import numpy as np
+
+from derand.spectral.block_path import BlockPath
+
+RNG = np.random.default_rng(0)
+
+
+def blocks(n=300, m=2):
+    z, W = RNG.standard_normal(n), RNG.standard_normal((n, m))
+    S = np.tanh(W)[:, :, None] * np.tanh(W)[:, None, :] - 0.7 * np.eye(m) * np.tanh(z**2)[:, None, None]
+    return BlockPath(S, np.full(n, 1 / n), z[:, None], 5.0)
+
+
+def test_points_satisfy_the_equation():
+    path = blocks()
+    edge = path.edge()
+    for point in [*path._visited, edge, *path.outliers()]:
+        P = path.resolvent(point.K)
+        mean = np.mean(P, axis=0)
+        assert np.max(np.abs(np.linalg.inv(point.K) + point.z * np.eye(2) - mean)) < 1e-8
+        assert np.all(np.linalg.eigvalsh(point.K) > 0.0)
+
+
+def test_edge_is_where_the_linear_map_has_eigenvalue_one():
+    """D -> K E[P D P] K / delta, as an explicit matrix."""
+    path = blocks()
+    point = path.edge()
+    P = path.resolvent(point.K)
+    KP = point.K @ P
+    linear = np.mean(np.einsum("nij,nkl->nikjl", KP, KP), axis=0).reshape(4, 4) / path.delta
+    assert abs(np.max(np.linalg.eigvals(linear).real) - 1.0) < 1e-5
+
+
+def test_slope_and_tangent_by_differences():
+    path = blocks()
+    point = path.at_level(1.5 * path.edge().z)
+    h = 1e-5 * point.t
+    near = path.solve(point.t + h, point.z, point.K)
+    back = path.solve(point.t - h, point.z, point.K)
+    assert abs((near.z - back.z) / (2 * h) / point.slope - 1.0) < 1e-6
+    assert np.max(np.abs((near.K - back.K) / (2 * h) - point.tangent)) < 1e-5
+
+
+def test_resolvent_beyond_the_pole_is_none():
+    path = blocks()
+    assert path.resolvent(1e3 * np.eye(2)) is None
+    assert path.resolvent(-np.eye(2)) is None
+    S, K = path.S[0], 0.3 * np.eye(2)
+    assert np.allclose(path.resolvent(K)[0], S @ np.linalg.inv(np.eye(2) + K @ S / 5.0), atol=1e-12)

@@ -1,0 +1,114 @@
+import numpy as np
+import pytest
+
+from derand.exceptions import InputError, InputTypeError
+from derand.spectral import DMFT, MatrixSpectralLaw, SpectralLaw, TwoLayerGD
+
+
+def exact_responses(model, n_steps):
+    """Return E[dL(t)/dg(s)] of a one-neuron run by the full tangents, T^3, on the run's own samples."""
+    run = model.run(n_steps)
+    D = np.zeros((n_steps, n_steps, len(run.y)))
+    for t in range(n_steps):
+        J = run.network.blocks(run.fields[t], run.y)[:, 0, 0]
+        D[t, t] = J
+        for s in range(t):
+            D[t, s] = (
+                -(model.eta / model.delta) * J * np.einsum("r,rn->n", run.weight_response[t, s:t, 0, 0], D[s:t, s])
+            )
+    return run, np.mean(D, axis=2)
+
+
+@pytest.mark.parametrize("m", [1, 2])
+def test_linear_network_has_marchenko_pastur_integrals(m):
+    """theta(t) = (I - eta A)^t theta(0) + (I - (I - eta A)^t) theta*, with A of the Marchenko-Pastur law (m = 1)."""
+    delta, eta, T = 2.0, 0.3, 12
+    x, w = SpectralLaw([1.0], weights=[1.0]).integration_rule(delta)
+    run = DMFT("linear", "square", "z", m, delta=delta, eta=eta, n_samples=1024).run(T)
+    if m == 1:
+        powers = (1.0 - eta * x) ** np.arange(T + 1)[:, None]
+        assert np.max(np.abs(run.overlaps[:, 0, 0] - (1 - powers @ w))) < 1e-8
+        exact = (powers * w) @ powers.T + ((1 - powers) * w) @ (1 - powers).T
+        assert np.max(np.abs(run.covariances[:, :, 0, 0] - exact)) < 1e-8
+    else:  # f is the mean of two fields: their sum moves, with twice the variance, and their difference stays
+        difference = run.covariances[:, :, 0, 0] - run.covariances[:, :, 0, 1]
+        assert np.max(np.abs(difference - 1.0)) < 1e-8
+
+
+def test_responses_against_the_full_tangents():
+    model = DMFT("gelu", "pseudo-huber", "z**2", delta=4.0, eta=0.3, n_samples=4096)
+    run, exact = exact_responses(model, 12)
+    assert np.max(np.abs(run.loss_response[:, :, 0, 0] - exact)) < 1e-3
+    assert np.max(np.abs(np.diagonal(run.loss_response[:, :, 0, 0]) - np.diagonal(exact))) < 1e-14
+
+
+def test_covariances_follow_their_recursion():
+    """C(t+1, s) = C(t, s) - eta (sum Rl C + ...) + eta^2/delta sum Cl Rw', with Cl from the samples."""
+    delta, eta = 3.0, 0.2
+    run = DMFT("half-quad", "pseudo-huber", "z**2", 2, delta=delta, eta=eta, n_samples=2048).run(6)
+    L = np.stack([run.network.force(u, run.y) for u in run.fields])
+    N, C = len(run.y), run.covariances
+    for t in range(5):
+        for s in range(t + 1):
+            pull = sum(run.loss_response[t, r] @ C[r, s] for r in range(t + 1))
+            noise = sum((L[t] @ L[r].T / N) @ run.weight_response[s, r].T for r in range(s))
+            expected = C[t, s] - eta * pull + eta**2 / delta * (0 if s == 0 else noise)
+            assert np.max(np.abs(C[t + 1, s] - expected)) < 1e-9
+
+
+@pytest.mark.parametrize("link", ["z", "z**2"])
+def test_against_gradient_descent(link):
+    """d = 600, 6 runs, 8 steps: within four standard errors and the shift of order 1/d (0.01)."""
+    kwargs = {"delta": 3.0, "eta": 0.4}
+    limit = DMFT("tanh", "pseudo-huber", link, n_samples=8192, **kwargs).run(8)
+    init = "random" if link == "z" else "orthogonal"
+    runs = [TwoLayerGD("tanh", "pseudo-huber", link, d=600, init=init, **kwargs).run(8, rng=s) for s in range(6)]
+    for value, samples in (
+        (limit.train_risk[8], [r.train_risk[8] for r in runs]),
+        (limit.test_risk[8], [r.test_risk[8] for r in runs]),
+        (limit.covariances[8, 8, 0, 0], [r.norms[8, 0] ** 2 for r in runs]),
+        (limit.overlaps[8, 0, 0], [r.overlaps[8, 0, 0] for r in runs]),
+    ):
+        assert abs(np.mean(samples) - value) < 4 * np.std(samples, ddof=1) / 6**0.5 + 0.01
+
+
+def test_hard_overlaps_stay_zero_and_easy_ones_grow():
+    hard = DMFT("half-quad", "pseudo-huber", "z**2", delta=4.0, eta=0.2, n_samples=512).run(4)
+    assert np.all(hard.overlaps == 0.0)
+    easy = DMFT("tanh", "square", "z", delta=4.0, eta=0.2, n_samples=512).run(4)
+    assert np.all(np.diff(easy.overlaps[:, 0, 0]) > 0.0)
+
+
+def test_laws_of_the_hessian():
+    one = DMFT("half-quad", "pseudo-huber", "z**2", delta=4.0, eta=0.2, n_samples=1024).run(2)
+    assert isinstance(one.hessian_law(), SpectralLaw)
+    two = DMFT("half-quad", "pseudo-huber", "z**2", 2, delta=4.0, eta=0.2, n_samples=1024).run(1)
+    assert isinstance(two.hessian_law(0), MatrixSpectralLaw)
+    with pytest.raises(InputError, match="t must"):
+        one.hessian_law(3)
+
+
+def test_same_seed_same_bits():
+    runs = [DMFT("gelu", "huber", "z**2", 2, delta=4.0, eta=0.2, n_samples=512, rng=3).run(3) for _ in range(2)]
+    assert np.array_equal(runs[0].fields, runs[1].fields)
+    seen = []
+    DMFT("gelu", "huber", "z**2", delta=4.0, eta=0.2, n_samples=512).run(2, callback=seen.append)
+    assert seen == [1, 2]
+
+
+def test_bad_arguments():
+    good = {"delta": 2.0, "eta": 0.1, "n_samples": 512}
+    for bad, message in (
+        ({"delta": 0.0}, "delta"),
+        ({"n_samples": 100}, "power of two"),
+        ({"covariance": [[1.0, 2.0]]}, "covariance"),
+        ({"overlaps": [[2.0]]}, "positive semidefinite"),
+    ):
+        with pytest.raises(InputError, match=message):
+            DMFT("quad", "square", "z**2", **{**good, **bad})
+    with pytest.raises(InputTypeError, match="link"):
+        DMFT("quad", "square", np.square, **good)
+    with pytest.raises(InputError, match="too few"):
+        DMFT("quad", "square", "z**2", **good).run(600)
+    with pytest.raises(InputError, match="diverges"):
+        DMFT("quad", "square", "z**2", delta=2.0, eta=50.0, n_samples=512).run(12)

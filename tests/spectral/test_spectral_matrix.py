@@ -1,0 +1,48 @@
+import numpy as np
+import pytest
+
+from derand.exceptions import InputError
+from derand.spectral import WeightedGram, extreme_vectors
+
+RNG = np.random.default_rng(0)
+X = RNG.standard_normal((500, 40))
+
+
+def test_products_are_those_of_the_matrix():
+    T = np.tanh(RNG.standard_normal(500))
+    dense = (X.T * T) @ X / 500
+    v = RNG.standard_normal(40)
+    assert np.allclose(WeightedGram(X, T)(v), dense @ v, atol=1e-13)
+    single = WeightedGram(X.astype(np.float32), T)(v)
+    assert single.dtype == np.float64
+    assert np.max(np.abs(single - dense @ v)) < 1e-5
+
+
+def test_block_products():
+    B = RNG.standard_normal((500, 2, 2))
+    B = B + B.transpose(0, 2, 1)
+    dense = np.block([[(X.T * B[:, i, j]) @ X / 500 for j in range(2)] for i in range(2)])
+    v = RNG.standard_normal(80)
+    assert np.allclose(WeightedGram(X, B)(v), dense @ v, atol=1e-12)
+
+
+@pytest.mark.parametrize("k", [1, 3])
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_extreme_pairs(k, sign):
+    T = X[:, 0] ** 2 - 1.0
+    values, vectors = np.linalg.eigh((X.T * T) @ X / 500)
+    found = extreme_vectors(WeightedGram(X, T), k, tol=1e-8, rng=0, sign=sign)
+    order = slice(None, -k - 1, -1) if sign > 0 else slice(0, k)
+    assert np.allclose(found.values, values[order], atol=1e-10)
+    overlap = np.abs(np.sum(found.vectors * vectors[:, order].T, axis=1))
+    assert np.all(overlap > 1.0 - 1e-10)
+    assert found.is_converged
+    assert found.n_products <= 41
+
+
+def test_the_budget_ends_the_search():
+    T = np.tanh(RNG.standard_normal(500))
+    found = extreme_vectors(WeightedGram(X, T), tol=1e-12, max_products=5, rng=0)
+    assert (found.n_products, found.is_converged) == (5, False)
+    with pytest.raises(InputError, match="entries"):
+        WeightedGram(X, T[:3])
