@@ -19,7 +19,7 @@ def _run(*options):
 def test_one_network(capsys, tmp_path):
     pytest.importorskip("matplotlib").use("Agg")
     picture = tmp_path / "values.png"
-    assert main(["two-step", "--neurons", "200", "--alpha2", "0.4", "--quiet", "--plot", str(picture)]) == 0
+    assert main(["two-step", "--neurons", "150", "--alpha2", "0.4", "--quiet", "--plot", str(picture)]) == 0
     document = json.loads(capsys.readouterr().out)
     assert document["asymptotic_count"] == predicted_count(0.45, 0.4, 3) == 3
     assert document["spike_exponents"] == ["9/20", "7/20", "3/10", "1/4"]
