@@ -96,6 +96,8 @@ COMMAND_LINES = {
             (["--neurons", str(HUGE)], "--neurons"),
             (["--seed", "-1"], "rng"),
             (["--activation", "abs"], "c_1"),
+            (["--activation", "magic"], "activation"),
+            (["--neurons", "100", "--diagram", "0"], "diagram"),
             (["--checkpoint", "rows.npz"], "--diagram"),
         ],
         usage=[["--link", "cubic"], ["--neurons", "many"], ["extra"]],
