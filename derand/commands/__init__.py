@@ -19,6 +19,7 @@ COMMANDS: Mapping[str, str] = MappingProxyType(
         "sosp": "find a second-order stationary point and print the proof",
         "teacher-student": "predict how a student network learns a teacher",
         "two-step": "predict what two gradient steps learn, and measure it in a simulated network",
+        "threshold": "predict how many samples the hard directions of a link need",
         "embed": "map points to few dimensions, and measure exactly what that does to distances",
         "bench": "compare derand with other libraries on small problems",
     }

@@ -21,6 +21,7 @@ from derand.spectral.spectral_matrix import ExtremeVectors, WeightedGram, extrem
 __all__ = ["SpectralIndexEstimator"]
 
 _SINGLE = 200_000
+_LAW_SAMPLES = 2048
 
 
 class SpectralIndexEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -239,7 +240,12 @@ class SpectralIndexEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
     @property
     def threshold_(self) -> float | None:
         """Smallest delta with an outlier; None without a link."""
-        return None if self._law is None else self._law.threshold("right").value
+        if self._law is None:
+            return None
+        link = self._link(len(self.components_))
+        if link is not None and isinstance(self._law, MatrixSpectralLaw):
+            return link.delta_alg().value  # what the optimal blocks reach
+        return float(self._law.threshold("right").value)
 
     @property
     def is_above_threshold_(self) -> bool | None:
@@ -275,7 +281,7 @@ def _law(chosen: Preprocessing) -> Any:
     """Return the law of a scalar or matrix preprocessing."""
     if chosen.k == 1:
         return chosen.law()
-    z = np.random.default_rng(0).standard_normal((8192, chosen.k + 1))
+    z = np.random.default_rng(0).standard_normal((_LAW_SAMPLES, chosen.k + 1))
     T = chosen(chosen._h(z[:, : chosen.k]) + chosen.noise * z[:, chosen.k])
     if T.ndim == 1:
         return chosen.law()

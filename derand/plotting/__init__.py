@@ -3,6 +3,7 @@
 from derand.plotting.cut import CutDisplay
 from derand.plotting.distortion import DistortionDisplay
 from derand.plotting.sosp import SOSPDisplay
+from derand.plotting.spectral import GrokkingDisplay, SpectrumDisplay, SuccessDisplay, ThresholdDisplay
 from derand.plotting.structure_training import WeightCloudDisplay
 from derand.plotting.teacher_solutions import FrameDriftDisplay, HessianSpectrumDisplay, SolutionDistanceDisplay
 from derand.plotting.teacher_student import EscapeTimeDisplay, LossCurvesDisplay
@@ -14,11 +15,15 @@ __all__ = [
     "DistortionDisplay",
     "EscapeTimeDisplay",
     "FrameDriftDisplay",
+    "GrokkingDisplay",
     "HessianSpectrumDisplay",
     "LossCurvesDisplay",
     "PhaseDiagramDisplay",
     "SOSPDisplay",
     "SingularValueDisplay",
     "SolutionDistanceDisplay",
+    "SpectrumDisplay",
+    "SuccessDisplay",
+    "ThresholdDisplay",
     "WeightCloudDisplay",
 ]

@@ -11,6 +11,7 @@ import numpy as np
 
 from derand._utils.validation import FloatArray, check_array, check_scalar
 from derand.exceptions import InputError
+from derand.spectral.bracketed import bracketed_roots
 from derand.spectral.fibres import Branches, Piece
 from derand.spectral.law import SpectralLaw
 from derand.spectral.noisy import NoisyMoments
@@ -115,10 +116,7 @@ class Preprocessing:
         def function(y: FloatArray) -> FloatArray:
             """Return T(y)."""
             second = inner(y)
-            with np.errstate(divide="ignore", invalid="ignore"):
-                if second.ndim == 1:
-                    return np.maximum(1.0 - 1.0 / np.maximum(1.0 + second, 1e-12), floor)
-                return _matrix_t(second, floor)
+            return np.maximum(_scalar_t(second), floor) if second.ndim == 1 else _matrix_t(second, floor)
 
         if branches is None:
             return cls(function, h, k, noise, breakpoints)
@@ -131,8 +129,7 @@ class Preprocessing:
             return self._quadrature_law()
         laws: list[SpectralLaw] = []
         ends = {end for piece in self._branches.pieces for end in (piece.low, piece.high) if abs(end) < RADIUS}
-        z = self._branches.rule()[0]
-        kinks = sorted({*ends, *_floor_crossings(lambda z: self(self._h(z[:, None])), z, self._floor)})
+        kinks = sorted({*ends, *_floor_crossings(self._branches, self._floor)})
         for order in (16, 24):
             branches = Branches(self._branches.h, kinks, order)
             z, mass = branches.rule()
@@ -215,21 +212,23 @@ def _second_moments(
     raise InputError(f"the optimal preprocessing is known for one or two latent coordinates without noise, got {k}")
 
 
-def _floor_crossings(function: Callable[[FloatArray], FloatArray], z: FloatArray, floor: float) -> list[float]:
+def _scalar_t(second: FloatArray) -> FloatArray:
+    """Return 1 - 1/E[z^2|y] without a floor."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.asarray(1.0 - 1.0 / np.maximum(1.0 + second, 1e-12))
+
+
+def _floor_crossings(branches: Branches, floor: float) -> list[float]:
     """Return where T(h(z)) leaves its floor."""
-    z = np.sort(z)
-    is_above = function(z) > floor
-    cuts = []
-    for i in np.flatnonzero(is_above[1:] != is_above[:-1]):
-        low, high = z[i], z[i + 1]
-        for _ in range(60):  # bisection: at its floor the function is flat
-            middle = 0.5 * (low + high)
-            if bool(function(np.array([middle]))[0] > floor) == bool(is_above[i]):
-                low = middle
-            else:
-                high = middle
-        cuts.append(float(0.5 * (low + high)))
-    return cuts
+    z = np.sort(branches.rule()[0])
+
+    def excess(x: FloatArray, _: Any) -> FloatArray:
+        """Return how far T is above the floor."""
+        return _scalar_t(branches.posterior(branches.h(x), x)[1]) - max(floor, -1e300)
+
+    sign = excess(z, None) > 0.0
+    index = np.flatnonzero(sign[1:] != sign[:-1])
+    return [float(root) for root in bracketed_roots(excess, z[index], z[index + 1])[0]] if len(index) else []
 
 
 def _flat_rule(pieces: list[Piece]) -> tuple[FloatArray, FloatArray]:

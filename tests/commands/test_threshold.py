@@ -1,0 +1,75 @@
+import argparse
+import json
+import math
+
+import pytest
+
+from derand.cli import main
+from derand.commands import threshold
+from derand.commands.threshold import configure, run
+from derand.exceptions import InputError
+
+
+def _run(*options):
+    parser = argparse.ArgumentParser()
+    configure(parser)
+    return run(parser.parse_args(list(options)))
+
+
+def test_spectral_threshold_alone(capsys):
+    assert main(["threshold", "--link", "z**2"]) == 0
+    captured = capsys.readouterr()
+    document = json.loads(captured.out)
+    assert document["delta_alg"]["value"] == pytest.approx(0.5, abs=1e-12)
+    assert (document["easy_directions"], document["hard_directions"]) == ([], [[1.0]])
+    assert "delta_nn" not in document
+    assert captured.err.startswith("derand threshold: ")
+
+
+def test_networks(capsys, tmp_path):
+    pytest.importorskip("matplotlib").use("Agg")
+    picture = tmp_path / "nn.png"
+    options = ("--link", "z**2", "--activation", "quad", "--loss", "huber", "--scale", "0.605", "-q")
+    assert _run(*options, "--init", "zero_output", "--m", "inf", "--plot", str(picture)) == 0
+    captured = capsys.readouterr()
+    (found,) = json.loads(captured.out)["delta_nn"]
+    assert found["value"] == pytest.approx(3.624905, abs=1e-5)
+    assert picture.read_bytes().startswith(b"\x89PNG")
+    assert captured.err == ""
+
+
+def test_what_doesnt_exist_is_null_with_a_reason(tmp_path):
+    path = tmp_path / "out.json"
+    assert _run("--link", "z**2*exp(-z**2)", "-o", str(path)) == 0
+    assert json.loads(path.read_text(encoding="utf-8"))["delta_alg"]["value"] is None
+    assert _run("--link", "z**2", "--activation", "gelu", "--loss", "square", "-o", str(path)) == 0
+    (found,) = json.loads(path.read_text(encoding="utf-8"))["delta_nn"]
+    assert found["value"] is None
+    assert "unbounded" in found["reason"]
+
+
+def test_interruption_keeps_what_is_done(monkeypatch, capsys):
+    values = iter([threshold.NNThreshold(1.5, 0.1, "dynamics", math.nan)])
+
+    def stop(*_, **__):
+        try:
+            return next(values)
+        except StopIteration:
+            raise KeyboardInterrupt from None
+
+    monkeypatch.setattr(threshold, "nn_threshold", stop)
+    options = ["--link", "z**2", "--activation", "gelu", "--t", "1", "2", "-q"]
+    assert _run(*options) == 3
+    assert [entry["t"] for entry in json.loads(capsys.readouterr().out)["delta_nn"]] == [1]
+    with pytest.raises(KeyboardInterrupt):
+        _run(*options)
+
+
+def test_bad_settings(capsys):
+    with pytest.raises(InputError, match="--plot"):
+        _run("--link", "z**2", "--plot", "x.png", "-q")
+    with pytest.raises(InputError, match="--t"):
+        _run("--link", "z**2", "--activation", "gelu", "--t", "-1", "-q")
+    assert main(["threshold", "--link", "__import__('os')", "-q"]) == 1
+    assert main(["threshold"]) == 2
+    assert "derand:" in capsys.readouterr().err
