@@ -52,7 +52,7 @@ class TeacherStudent(Dynamics, QuadraticPredictions, SolutionGeometry):
     noise : float, default 0.0
         Variance D >= 0 of the label noise.
     lr : float, default 0.05
-        Learning rate, > 0; see above for its scaling.
+        Learning rate, 1e-100 to 1e150; see above for its scaling.
     lr_scaling : {"mean_field", "standard"}
         See above.
     constraint : {None, "norm"}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
@@ -160,7 +159,10 @@ def make_parameters(
     p_star = check_int(p_star, "p_star", low=1, high=_MAX_WIDTH)
     gram = np.eye(p_star) if T is None else check_gram(T, "T", p_star)
     noise = check_scalar(noise, "noise", low=0.0, high=LARGEST)
-    lr = check_scalar(lr, "lr", low=0.0, high=math.inf, low_open=True, high_open=True)
+    # Powers of the rate must neither overflow nor vanish.
+    lr = check_scalar(lr, "lr", low=1e-100, high=1e150)
+    if not isinstance(lr_scaling, str):
+        raise InputTypeError(f"lr_scaling must be 'mean_field' or 'standard', got {type(lr_scaling).__name__}")
     scaling = check_option(lr_scaling, "lr_scaling", ("mean_field", "standard"))
     if constraint is not None:
         if not isinstance(constraint, str):
@@ -175,9 +177,9 @@ def make_parameters(
             raise InputError(f"{name} must not exceed {LARGEST:g}: its powers overflow")
     rate = 0.0
     if second_layer_lr is not None:
-        rate = check_scalar(
-            second_layer_lr, "second_layer_lr", low=0.0, high=math.inf, low_open=True, high_open=True
-        ) / (1.0 if scaling == "mean_field" else p)
+        rate = check_scalar(second_layer_lr, "second_layer_lr", low=1e-100, high=1e150) / (
+            1.0 if scaling == "mean_field" else p
+        )
     is_square = getattr(activation, "name", "") == "square"
     return Parameters(
         p=p,

@@ -152,7 +152,8 @@ def gathered_noise(parameters: Parameters, q0: Any) -> float:
     def speed(_: float, y: FloatArray) -> FloatArray:
         """Return the velocities of q - q_plateau, of the logarithm of rho's growth, and of the integral."""
         norm_speed, growth = _norm_flow(parameters, spot.q + float(y[0]))
-        return np.array([norm_speed, growth, _kick(parameters, spot.q + float(y[0])) * math.exp(-2.0 * float(y[1]))])
+        shrink = math.exp(min(-2.0 * float(y[1]), 500.0))  # trial steps go anywhere
+        return np.array([norm_speed, growth, _kick(parameters, spot.q + float(y[0])) * shrink])
 
     # After the norms have settled the rest of the integral is closed.
     horizon = 40.0 / -_norm_slope(parameters, spot.q)

@@ -74,7 +74,7 @@ class Relu:
         both = (math.pi - angle) / (2.0 * math.pi) * c[..., None, :]
         drift = active[..., None] * (own[..., None] * sigma[..., :p, :] + both @ sigma)
         flat = (sizes.reshape(-1, n), r.reshape(-1, n, n), np.broadcast_to(c, (*lead, n)).reshape(-1, n))
-        noise = np.stack([_noise(*member, p) for member in zip(*flat, strict=True)]).reshape(*lead, p, p)
+        noise = np.array([_noise(*member, p) for member in zip(*flat, strict=True)]).reshape(*lead, p, p)
         noise = noise * active[..., :, None] * active[..., None, :]
         readout = (kernel[..., :p, :] @ c[..., None])[..., 0]
         return Moments(quadratic_form(kernel, c), drift, noise, slope, readout)

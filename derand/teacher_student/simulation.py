@@ -316,6 +316,8 @@ def run_simulation(
     """
     n_inputs = check_int(n_inputs, "N", low=1, high=10**15)
     members = check_int(n_replicas, "n_replicas", low=1, high=10_000_000)
+    if alphas[-1] * n_inputs > 1e15:
+        raise InputError("alphas must not ask for more than 1e15 samples")
     simulator = simulate_exact if method == "exact" else simulate_weights
     if sigma.ndim > 3 or (sigma.ndim == 3 and sigma.shape[0] != members):
         raise InputError(f"rho0 and Q0 must be single matrices or one for each of the {members} replicas")

@@ -101,15 +101,16 @@ class SmoothActivation:
         """Return E[u^2] for each covariance."""
         flat = sigma.reshape(-1, *sigma.shape[-2:])
         kernels = [_mehler(fields.r, fields.g, fields.g) for fields in map(self._expand, flat)]
-        return quadratic_form(np.stack(kernels).reshape(sigma.shape), c)
+        return quadratic_form(np.array(kernels).reshape(sigma.shape), c)
 
     def moments(self, sigma: FloatArray, c: FloatArray, p: int) -> Moments:
         """Return the averages for each covariance."""
         lead, n = sigma.shape[:-2], sigma.shape[-1]
         layers = np.broadcast_to(c, (*lead, n)).reshape(-1, n)
         parts = [self._moments(*member, p) for member in zip(sigma.reshape(-1, n, n), layers, strict=True)]
-        stacked = [np.stack(column) for column in zip(*parts, strict=True)]
-        return Moments(*(array.reshape((*lead, *array.shape[1:])) for array in stacked))
+        columns = zip(*parts, strict=True) if parts else [()] * 5
+        shapes = ((), (p, n), (p, p), (p, p), (p,))
+        return Moments(*(np.array(part).reshape((*lead, *shape)) for part, shape in zip(columns, shapes, strict=True)))
 
     def _moments(self, sigma: FloatArray, c: FloatArray, p: int) -> Moments:
         """Return the averages for one covariance."""

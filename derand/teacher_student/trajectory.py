@@ -21,6 +21,7 @@ __all__ = ["FlowStatus", "Trajectory", "check_times", "integrate"]
 _SMALLEST_RTOL = 2.5e-14  # scipy refuses less than a hundred times the machine epsilon
 _DIVERGED = 1e6
 _GROWN = 1e2
+_NOTHING = 1e-200
 
 
 class FlowStatus(Enum):
@@ -189,11 +190,11 @@ def _tolerances(parameters: Parameters, rho: FloatArray, Q: FloatArray, rtol: fl
     members, p, p_star = rho.shape
     if atol is not None:
         return np.full((members, p, p + p_star + parameters.is_trained), atol)
-    floor = np.finfo(float).tiny
     small = np.max(np.abs(rho), axis=(-2, -1))
-    large = np.maximum(np.max(np.abs(Q), axis=(-2, -1)), floor)
-    # rho = 0 stays zero, and then any tolerance will do
-    small = np.where(small > 0.0, small, large)
+    large = np.max(np.abs(Q), axis=(-2, -1))
+    # Weights that start at zero are measured by the teacher's; rho = 0 stays zero, and then any tolerance will do.
+    large = np.where(large > _NOTHING, large, max(float(np.max(np.abs(parameters.gram))), _NOTHING))
+    small = np.where(small > _NOTHING, small, large)
     columns = [large] * p + [small] * p_star
     if parameters.is_trained:
         layer = float(np.max(np.abs(_initial_layer(parameters))))

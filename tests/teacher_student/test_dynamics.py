@@ -5,7 +5,7 @@ import pytest
 from scipy.integrate import solve_ivp
 
 from derand.exceptions import InputError
-from derand.teacher_student import FlowStatus, TeacherStudent
+from derand.teacher_student import FlowStatus, SmoothActivation, TeacherStudent
 from derand.teacher_student.dynamics import Dynamics
 from tests.teacher_student.reference import random_start
 
@@ -123,13 +123,27 @@ def test_numbers_that_overflow_are_refused():
     for call in (TeacherStudent(2, 1).rhs, TeacherStudent(2, 1).loss):
         with pytest.raises(InputError, match="rho and Q must not exceed"):
             call(rho, 1e200 * Q)
-    for lr in (1e200, 1e308):
-        with pytest.raises(InputError, match="overflow"):
-            TeacherStudent(2, 1, lr=lr).solve(rho, Q, [0.0, 1.0])
+    with pytest.raises(InputError, match="overflow"):
+        TeacherStudent(2, 1, lr=1e150, noise=1e60).solve(rho, Q, [0.0, 1.0])
+    for lr in (1e300, 1e-300):
+        with pytest.raises(InputError, match="lr"):
+            TeacherStudent(2, 1, lr=lr)
     with pytest.raises(InputError, match="T must not exceed"):
         TeacherStudent(2, 1, T=[[1e100]])
     with pytest.raises(InputError, match="second_layer must not exceed"):
         TeacherStudent(2, 1, second_layer=[1e100, 1.0])
+
+
+@pytest.mark.parametrize(
+    "activation", ["square", "erf", "relu", SmoothActivation(np.tanh, lambda z: np.cosh(z) ** -2.0)]
+)
+def test_empty_batches_and_starts_at_zero(activation):
+    model = TeacherStudent(2, 1, activation, noise=0.1)
+    assert model.loss(np.zeros((0, 2, 1)), np.zeros((0, 2, 2))).shape == (0,)
+    assert model.rhs(np.zeros((0, 2, 1)), np.zeros((0, 2, 2)))[1].shape == (0, 2, 2)
+    assert model.second_layer_rhs(np.zeros((0, 2, 1)), np.zeros((0, 2, 2))).shape == (0, 2)
+    run = model.solve(np.zeros((2, 1)), np.zeros((2, 2)), [0.0, 1.0], rtol=1e-6)
+    assert run.success
 
 
 def test_constrained_norms_must_be_positive():

@@ -32,6 +32,7 @@ SETTINGS = [
     {"lr": 0.1, "constraint": "norm"},
     {"lr": 0.1, "second_layer": [1.0, -1.0, 1.0]},
     {"lr": 0.5, "activation": "erf"},
+    {"lr": 0.5, "activation": "relu"},
 ]
 
 
@@ -118,6 +119,8 @@ def test_bad_arguments():
             simulator(model.parameters, sigma, 2, np.ones(1), 0)
     with pytest.raises(InputError, match="n_replicas"):
         run_simulation(model.parameters, sigma, 10, np.ones(1), n_replicas=0, method="exact", rng=0)
+    with pytest.raises(InputError, match="samples"):
+        model.simulate(rho, Q, 10**15, [1e4])
     with pytest.raises(InputError, match="method"):
         model.simulate(rho, Q, 10, [1.0], method="fast")
     with pytest.raises(InputError, match="single matrices"):
@@ -146,26 +149,35 @@ def cold_runs(p, p_star, lr, n_inputs, replicas, horizon, seed):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("p", "p_star", "lr", "horizon"), [(4, 1, 0.08, 40.0), (4, 2, 0.15, 60.0), (8, 2, 0.15, 60.0)])
+@pytest.mark.parametrize(("p", "p_star", "lr", "horizon"), [(4, 1, 0.08, 45.0), (4, 2, 0.15, 60.0), (8, 2, 0.15, 60.0)])
 def test_escape_time_law(p, p_star, lr, horizon):
-    """Mean half time of SGD, N = 2000, within two joint standard errors of the law plus 2 per cent for finite N."""
+    """Mean half time of SGD, N = 2000, from random weights, within two joint standard errors of the law."""
     model, _, run = cold_runs(p, p_star, lr, 2000, 100, horizon, 3)
     below = run.loss < 0.5 * model.plateau().loss
     assert np.all(below[:, -1])
     times = run.alphas[np.argmax(below, axis=1)] - 0.5 * run.alphas[1]
-    law = model.escape_time(2000, n_starts=400, fluctuations=True, rng=0)
+    law = model.escape_time(2000, n_starts=1000, fluctuations=True, rng=0)
     error = np.hypot(times.std() / np.sqrt(times.size), law.standard_error)
-    assert abs(times.mean() - law.time) < 2.0 * error + 0.02 * law.time
+    assert abs(times.mean() - law.time) < 2.0 * error
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("lr", "horizon"), [(0.2, 60.0), (0.1, 110.0)])
+@pytest.mark.parametrize(("lr", "horizon"), [(0.2, 60.0), (0.1, 110.0), (0.05, 200.0)])
 def test_overlap_law(lr, horizon):
-    """Mean overlap of the frames of SGD, N = 2000, within two joint standard errors."""
-    model, rho, run = cold_runs(4, 2, lr, 2000, 100, horizon, 5)
+    """Mean overlap of the frames of SGD, N = 1500, within two joint standard errors."""
+    model, rho, run = cold_runs(4, 2, lr, 1500, 64, horizon, 5)
     overlaps = np.sum(conserved_frame(rho) * conserved_frame(run.rho[:, -1]), axis=(1, 2)) / 2
     law = model.overlap_law(rng=0)
-    assert abs(overlaps.mean() - law.mean) < 2.0 * np.hypot(overlaps.std() / 10.0, law.standard_error)
+    assert abs(overlaps.mean() - law.mean) < 2.0 * np.hypot(overlaps.std() / 8.0, law.standard_error)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("n", [10_000, 100_000])
+def test_deviation_from_the_equations_for_many_inputs(n):
+    rho, Q = orthogonal_start(4, 2, 0.5, q=2.0)
+    model, alphas = TeacherStudent(4, 2, lr=0.1), np.linspace(0.0, 10.0, 11)
+    gap = np.abs(model.simulate(rho, Q, n, alphas, n_replicas=16, rng=n).rho - model.solve(rho, Q, alphas).rho)
+    assert 1.0 < np.sqrt(n) * np.mean(np.max(gap, axis=(1, 2, 3))) < 4.0
 
 
 @pytest.mark.benchmark
