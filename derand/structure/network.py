@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from derand._utils.arrays import array_namespace, as_like, to_numpy
+from derand._utils.arrays import as_like, to_numpy
 from derand._utils.rng import RNGLike, check_rng
 from derand._utils.validation import FloatArray, check_array, check_int, check_option
 from derand.exceptions import InputError, InputTypeError
@@ -279,8 +279,3 @@ class Network:
             for name in groups.get(item, [item]):
                 trained[self.slice_of(name)] = False
         return trained
-
-
-def as_matrix(y: Any) -> Any:
-    """Return targets (n,) as one column, of any array library."""
-    return array_namespace(y).reshape(y, (-1, 1)) if y.ndim == 1 else y

@@ -14,8 +14,8 @@ from derand._utils.validation import FloatArray, check_array, check_scalar
 from derand.exceptions import InputError
 from derand.structure.backprop import Tape
 from derand.structure.losses import Loss, check_targets, make_loss
-from derand.structure.network import Network, as_matrix
-from derand.structure.samples import Sample
+from derand.structure.network import Network
+from derand.structure.samples import Sample, check_sample
 
 __all__ = ["FirstLayer", "NetworkObjective"]
 
@@ -122,7 +122,7 @@ class NetworkObjective:
         self._decay = np.zeros(network.n_parameters)
         for name in network.names[::2]:
             self._decay[network.slice_of(name)] = self.lam if name == "W1" else self.rest_decay
-        self.sample = _checked_sample(sample, network)
+        self.sample = check_sample(sample, network.widths[0], network.widths[-1])
         check_targets(self.loss, to_numpy(self.sample.y))
         self.frozen = tuple(frozen)
         self._trained = network.mask(frozen)
@@ -192,6 +192,11 @@ class NetworkObjective:
         -------
         float
             The regularised risk.
+
+        Raises
+        ------
+        InputError
+            If an argument has the wrong shape or isn't finite.
         """
         parameters = self.full(x)
         risk = 0.0
@@ -214,6 +219,11 @@ class NetworkObjective:
             The regularised risk.
         gradient : ndarray of shape (n_variables,)
             Its derivative.
+
+        Raises
+        ------
+        InputError
+            If an argument has the wrong shape or isn't finite.
         """
         parameters = self.full(x)
         risk, total = 0.0, np.zeros(self.network.n_parameters)
@@ -238,9 +248,14 @@ class NetworkObjective:
         -------
         ndarray of shape (n_variables,)
             The product.
+
+        Raises
+        ------
+        InputError
+            If an argument has the wrong shape or isn't finite.
         """
         direction = np.zeros(self.network.n_parameters)
-        direction[self._trained] = v
+        direction[self._trained] = check_array(v, "v", shape=(self.n_variables,))
         product: FloatArray = self._full_hessp(self.full(x), direction)[self._trained]
         return product
 
@@ -256,6 +271,11 @@ class NetworkObjective:
         -------
         FirstLayer
             The three matrices.
+
+        Raises
+        ------
+        InputError
+            If an argument has the wrong shape or isn't finite.
 
         Notes
         -----
@@ -345,31 +365,6 @@ class NetworkObjective:
     def _penalty(self, parameters: FloatArray) -> float:
         """Return lam ||W_1||^2 and the decay of the later layers."""
         return dot(self._decay * parameters, parameters)
-
-
-def _checked_sample(sample: Sample, network: Network) -> Sample:
-    """Return the sample with two-dimensional targets and weights, after checks of shapes and numbers."""
-    X = sample.X if hasattr(sample.X, "shape") else np.asarray(sample.X, dtype=np.float64)
-    if X.ndim != 2 or X.shape[0] == 0 or X.shape[1] != network.widths[0]:
-        raise InputError(f"X must have shape (n, {network.widths[0]}) with n >= 1, got {tuple(X.shape)}")
-    xp = array_namespace(X)
-    if isinstance(X, np.ndarray):
-        X = check_array(X, "X")
-    y = as_matrix(check_array(sample.y, "y") if isinstance(X, np.ndarray) else sample.y)
-    if tuple(y.shape) != (X.shape[0], network.widths[-1]):
-        raise InputError(f"y must have shape {(X.shape[0], network.widths[-1])}, got {tuple(y.shape)}")
-    weights = sample.weights
-    if weights is None:
-        weights = xp.full((X.shape[0],), 1.0 / X.shape[0], dtype=X.dtype, **_device(X))
-    plain = check_array(to_numpy(weights), "weights", shape=(X.shape[0],))
-    if np.min(plain) < 0.0 or abs(float(np.sum(plain)) - 1.0) > 1e-6:
-        raise InputError("weights must be nonnegative with sum 1")
-    return Sample(X, y, weights, sample.directions, sample.is_exact)
-
-
-def _device(X: Any) -> dict[str, Any]:
-    """Return the keyword that keeps new arrays next to X."""
-    return {} if isinstance(X, np.ndarray) else {"device": X.device}
 
 
 def _unit_columns(output: Any, c: int) -> Any:

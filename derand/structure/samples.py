@@ -10,14 +10,14 @@ from typing import Any
 import numpy as np
 from scipy.linalg import null_space
 
-from derand._utils.arrays import as_like
+from derand._utils.arrays import array_namespace, as_like, to_numpy
 from derand._utils.rng import RNGLike, check_rng
 from derand._utils.validation import FloatArray, check_array, check_int, check_option, check_scalar
 from derand.exceptions import BudgetExceededError, InputError
 from derand.gaussian import gauss_hermite, tensor_gauss_hermite
 from derand.structure.subspace import orthonormal_rows
 
-__all__ = ["MultiIndexTeacher", "Sample", "gaussian_population", "stream_batches"]
+__all__ = ["MultiIndexTeacher", "Sample", "check_sample", "gaussian_population", "stream_batches"]
 
 _KINDS = ("regression", "binary", "classes")
 _MAX_NODES = 2_000_000
@@ -305,6 +305,50 @@ def stream_batches(teacher: MultiIndexTeacher, batch_size: int, rng: RNGLike = N
     size, generator = check_int(batch_size, "batch_size", low=1), check_rng(rng)
     while True:
         yield teacher.sample(size, generator)
+
+
+def check_sample(sample: Sample, n_inputs: int, n_outputs: int) -> Sample:
+    """Return a sample with two-dimensional targets and with weights, after checks of shapes and numbers.
+
+    Parameters
+    ----------
+    sample : Sample
+        Inputs, targets and weights of any array library.
+    n_inputs, n_outputs : int
+        Columns wanted.
+
+    Returns
+    -------
+    Sample
+        Checked.
+
+    Raises
+    ------
+    InputError
+        If a shape doesn't fit, numbers aren't finite (NumPy arrays only), or weights aren't a distribution.
+    """
+    X = sample.X if hasattr(sample.X, "shape") else np.asarray(sample.X, dtype=np.float64)
+    if X.ndim != 2 or X.shape[0] == 0 or X.shape[1] != n_inputs:
+        raise InputError(f"X must have shape (n, {n_inputs}) with n >= 1, got {tuple(X.shape)}")
+    xp = array_namespace(X)
+    if isinstance(X, np.ndarray):
+        X = check_array(X, "X")
+    y = check_array(sample.y, "y") if isinstance(X, np.ndarray) else sample.y
+    y = xp.reshape(y, (-1, 1)) if y.ndim == 1 else y
+    if tuple(y.shape) != (X.shape[0], n_outputs):
+        raise InputError(f"y must have shape {(X.shape[0], n_outputs)}, got {tuple(y.shape)}")
+    weights = sample.weights
+    if weights is None:
+        weights = xp.full((X.shape[0],), 1.0 / X.shape[0], dtype=X.dtype, **_device(X))
+    plain = check_array(to_numpy(weights), "weights", shape=(X.shape[0],))
+    if np.min(plain) < 0.0 or abs(float(np.sum(plain)) - 1.0) > 1e-6:
+        raise InputError("weights must be nonnegative with sum 1")
+    return Sample(X, y, weights, sample.directions, sample.is_exact)
+
+
+def _device(X: Any) -> dict[str, Any]:
+    """Return the keyword that keeps new arrays next to X."""
+    return {} if isinstance(X, np.ndarray) else {"device": X.device}
 
 
 def _complement(directions: FloatArray) -> FloatArray:

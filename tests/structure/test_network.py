@@ -6,7 +6,6 @@ import pytest
 
 from derand.exceptions import InputError, InputTypeError
 from derand.structure import Network
-from derand.structure.network import as_matrix
 
 
 def test_layout_round_trip():
@@ -77,8 +76,3 @@ def test_masks():
 def test_bad_input_is_named(call, error, word):
     with pytest.raises(error, match=word):
         call()
-
-
-def test_as_matrix():
-    assert as_matrix(np.zeros(3)).shape == (3, 1)
-    assert as_matrix(np.zeros((3, 2))).shape == (3, 2)

@@ -141,3 +141,15 @@ def test_bad_input_is_named(change, word):
     arguments = {"sample": Sample(np.zeros((3, 2)), np.zeros(3)), **change}
     with pytest.raises(InputError, match=word):
         NetworkObjective(Network(2, 3), **arguments)
+
+
+def test_points_and_directions_of_the_wrong_shape():
+    objective = population_objective("squared", 3, nodes=(3, 3))
+    x = np.zeros(13)
+    for call in (objective.value, objective.value_and_grad, objective.first_layer):
+        with pytest.raises(InputError, match="x must"):
+            call(x[1:])
+    with pytest.raises(InputError, match="v must"):
+        objective.hessp(x, x[1:])
+    with pytest.raises(InputError, match="parameters"):
+        objective.restrict(x[1:])

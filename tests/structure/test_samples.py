@@ -5,6 +5,7 @@ import pytest
 
 from derand.exceptions import BudgetExceededError, InputError
 from derand.structure import MultiIndexTeacher, Sample, gaussian_population, stream_batches
+from derand.structure.samples import check_sample
 
 
 def test_population_has_the_moments_of_a_gaussian():
@@ -75,3 +76,11 @@ def test_sample_in_single_precision():
 def test_bad_input_is_named(call, error, word):
     with pytest.raises(error, match=word):
         call()
+
+
+def test_checked_samples_have_columns_and_weights():
+    found = check_sample(Sample(np.zeros((4, 2)), np.ones(4)), 2, 1)
+    assert found.y.shape == (4, 1)
+    np.testing.assert_array_equal(found.weights, 0.25)
+    with pytest.raises(InputError, match="weights must have shape"):
+        check_sample(Sample(np.zeros((4, 2)), np.ones(4), np.ones(3)), 2, 1)
