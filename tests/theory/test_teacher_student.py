@@ -82,3 +82,24 @@ def test_sgd_follows_only_for_small_learning_rates():
     overlaps = [TeacherStudent(P, P_STAR, lr=lr).overlap_law(n_samples=2000, rng=0).mean for lr in (0.2, 0.05, 1e-5)]
     assert overlaps[0] < 0.7 < overlaps[1] < 0.95
     assert overlaps[2] > 0.999
+
+
+def test_second_order_search_leaves_the_plateau_for_a_solution():
+    """From the saddle, where the gradient vanishes, the search ends at zero loss: all second-order points are."""
+    from derand.optimize import minimize_sosp
+    from tests.problems import make_problem
+
+    problem = make_problem("teacher_student_plateau")
+    saddle = problem.starts["saddle"]
+    assert np.linalg.norm(problem.fun(saddle)[1]) < 1e-12
+    result = minimize_sosp(problem.fun, saddle, hessp=problem.hessp, rng=0)
+    assert result.success
+    assert abs(result.fun - problem.minimum) < 1e-8
+
+
+def test_closest_of_many_solutions():
+    """The end is closer to the start than each of a thousand random points of the manifold."""
+    rho, Q = orthogonal_start(P, P_STAR, 0.1, seed=5)
+    model = TeacherStudent(P, P_STAR)
+    selected = model.solution_distance(rho, Q, model.selected_solution(rho, Q).rho)
+    assert np.all(model.solution_distance(rho, Q, model.random_solutions(1000, rng=6)[0]) > selected)
