@@ -144,6 +144,8 @@ def grid(size=2000):
             f"grid, L={degree}, kappa={kappa}, N={size}: floor formula {floor:.0%}, theta > 1 {plain:.0%}, prediction"
         )
         met.append(line(text, f"{found.agreement:.0%}", "95%", found.agreement >= 0.95))
+        for i, j in np.argwhere(found.counted != found.predicted):
+            print(f"     {alphas[i]}, {alphas[j]}: predicted {found.predicted[i, j]}, counted {found.counted[i, j]}")
     return met
 
 
