@@ -11,12 +11,12 @@ import numpy as np
 from derand._utils.rng import RNGLike, check_rng
 from derand._utils.validation import check_scalar
 from derand.exceptions import InputError, InputTypeError, MissingDependencyError
+from derand.sweeps import grid
 from derand.teacher_student import (
     EscapeTime,
     SweepPoint,
     TeacherStudent,
     Trajectory,
-    grid,
     sweep,
 )
 

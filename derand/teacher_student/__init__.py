@@ -8,7 +8,7 @@ from derand.teacher_student.plateau import CriticalRates, Plateau
 from derand.teacher_student.simulation import Simulation
 from derand.teacher_student.smooth import SmoothActivation
 from derand.teacher_student.spectrum import HessianSpectrum
-from derand.teacher_student.sweep import SweepPoint, grid, sweep
+from derand.teacher_student.sweep import SweepPoint, sweep
 from derand.teacher_student.trajectory import FlowStatus, Trajectory
 
 __all__ = [
@@ -27,6 +27,5 @@ __all__ = [
     "TeacherStudent",
     "Trajectory",
     "conserved_frame",
-    "grid",
     "sweep",
 ]

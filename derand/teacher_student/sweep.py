@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -14,7 +13,7 @@ from derand._utils.threads import blas_threads
 from derand.exceptions import DerandError, InputError, InputTypeError
 from derand.teacher_student.model import TeacherStudent
 
-__all__ = ["SweepPoint", "grid", "sweep"]
+__all__ = ["SweepPoint", "sweep"]
 
 Task = Callable[[TeacherStudent, np.random.Generator], Any]
 
@@ -43,35 +42,6 @@ class SweepPoint:
         return self.error is None
 
 
-def grid(**axes: Iterable[Any]) -> list[dict[str, Any]]:
-    """Return all combinations of the values given for each argument, the last argument moving fastest.
-
-    Parameters
-    ----------
-    **axes : iterable
-        Values of each argument of `TeacherStudent`.
-
-    Returns
-    -------
-    list of dict
-        One setting for each combination.
-
-    Raises
-    ------
-    InputTypeError
-        If an axis isn't iterable.
-
-    Examples
-    --------
-    >>> grid(p=(2, 4), p_star=(1,))
-    [{'p': 2, 'p_star': 1}, {'p': 4, 'p_star': 1}]
-    """
-    for name, values in axes.items():
-        if isinstance(values, str) or not isinstance(values, Iterable):
-            raise InputTypeError(f"{name} must be an iterable of values, got {type(values).__name__}")
-    return [dict(zip(axes, values, strict=True)) for values in itertools.product(*axes.values())]
-
-
 def sweep(
     task: Task,
     settings: Iterable[Mapping[str, Any]],
@@ -91,7 +61,7 @@ def sweep(
     task : callable
         ``task(model, generator)``; for back ends with processes it must be picklable, as a function of a module is.
     settings : iterable of mapping
-        Keyword arguments of the models, as from `grid`.
+        Keyword arguments of the models, as from `derand.sweeps.grid`.
     n_jobs : int, optional
         As in joblib: the number of jobs, -1 for all processors, None for the one of the active ``parallel_config``.
         The back end is the active one too.
@@ -113,8 +83,13 @@ def sweep(
     InputTypeError
         If the task isn't callable or a setting isn't a mapping.
 
+    See Also
+    --------
+    derand.sweeps.sweep : Any function of plain values, stored result by result and resumed after an interruption.
+
     Examples
     --------
+    >>> from derand.sweeps import grid
     >>> def plateau_loss(model, generator):
     ...     return model.plateau(second_order=False).loss
     >>> [round(point.value, 12) for point in sweep(plateau_loss, grid(p=(2, 6)), p_star=2)]  # 1/2 + 1/(p + 2)

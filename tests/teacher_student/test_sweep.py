@@ -5,7 +5,8 @@ import numpy as np
 import pytest
 
 from derand.exceptions import InputError, InputTypeError
-from derand.teacher_student import grid, sweep
+from derand.sweeps import grid
+from derand.teacher_student import sweep
 
 
 def final_loss(model, generator):
@@ -64,6 +65,4 @@ def test_bad_arguments():
         sweep(final_loss, [3], p=1, p_star=1)
     with pytest.raises(InputError, match="repeat"):
         sweep(final_loss, [{"p": 2}], p=1, p_star=1)
-    with pytest.raises(InputTypeError, match="lr must be an iterable"):
-        grid(lr=0.1)
     assert sweep(final_loss, [], p=1, p_star=1) == []
