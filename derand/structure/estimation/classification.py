@@ -12,6 +12,7 @@ import scipy.special
 from derand._utils.rng import RNGLike, check_rng
 from derand._utils.validation import FloatArray, check_array, check_int, check_option
 from derand.exceptions import InputError
+from derand.structure.estimation.distinct import distinct_samples
 from derand.structure.estimation.estimate import check_weight
 from derand.structure.estimation.logistic import LogisticFit, fit_network, ridge_logistic
 from derand.structure.estimation.slicing import sliced_matrix
@@ -24,6 +25,8 @@ _SHARE = 0.25
 _RIDGES = (0.3, 3.0, 30.0)
 _CENTRES = 80
 _SAMPLES = 4000
+#: Up to as many samples three quarters are held out in turn, one by one.
+_FEW = 1200
 
 
 @dataclass(frozen=True)
@@ -99,9 +102,9 @@ def estimate_class_structure(
 
     Candidates are the ridge-penalised multinomial logistic regression, cut to its leading directions, and kernel models
     whose directions are trained jointly with the link by the multinomial loss, from that regression, the discriminant
-    directions, SAVE and DR.  A quarter of the samples is held out to choose model, ridge and, for "auto", the number of
-    directions: the smallest whose loss is within one standard error, of the difference, from the best.  The
-    chosen model is fitted again to all samples.
+    directions, SAVE and DR.  A quarter of the samples is held out, of up to 1,200 samples three quarters in turn, to
+    choose model, ridge and, for "auto", the number of directions; the path over numbers ends where two in a row are no
+    better.  The chosen model is fitted again to all samples.
 
     Parameters
     ----------
@@ -152,7 +155,8 @@ def estimate_class_structure(
     C = int(labels.max(initial=0)) + 1
     if C < 2 or labels.min() < 0:
         raise InputError(f"labels must hold at least two classes, got {C}")
-    weight = check_weight(sample_weight, n)
+    X, column, weight = distinct_samples(X, labels[:, None].astype(np.float64), check_weight(sample_weight, n))
+    labels, n = column[:, 0].astype(np.int64), X.shape[0]
     w = np.ones(n) if weight is None else weight
     if isinstance(n_components, str):
         check_option(n_components, "n_components", ("auto",))
@@ -205,6 +209,11 @@ class _Data:
 
     def fit(self, k: int, model: str, ridge: float) -> LogisticFit:
         """Return a model of k directions."""
+        if model == "discriminant":
+            return fit_network(
+                self.X, self.targets, self.weight, self.start(k, "sir"), self.order[:0], ridge=0.1 * ridge, fixed=True,
+                max_iter=self.max_iter,
+            )  # fmt: skip
         if model == "linear":
             full = self.regression(ridge)
             if k == full.B.shape[0]:
@@ -222,50 +231,50 @@ class _Data:
 def _choose(data: _Data, ranks: list[int]) -> tuple[ClassStep, list[ClassStep]]:
     """Return the model that the held-out samples choose, and all models tried."""
     rows = data.order[:_SAMPLES]
-    n = rows.size
-    train, held = _split(np.argmax(data.targets[rows], axis=1))
-    if held.size < 10:
+    folds = _folds(np.argmax(data.targets[rows], axis=1), 1 if rows.size > _FEW else 3)
+    if min(held.size for _, held in folds) < 8:
         step = ClassStep(ranks[0], "linear", 3.0, math.nan, math.nan)
         return step, [step]
-    part = _Data(*(a[rows[train]] for a in (data.X, data.targets, data.weight)), np.arange(train.size), data.max_iter)
-    X, targets, weight = (a[rows[held]] for a in (data.X, data.targets, data.weight))
+    parts = [
+        (_Data(*(a[rows[train]] for a in (data.X, data.targets, data.weight)), np.arange(train.size), data.max_iter),
+         rows[held]) for train, held in folds
+    ]  # fmt: skip
     path: list[ClassStep] = []
-    losses: list[FloatArray] = []
-    top, worse, best = targets.shape[1] - 1, 0, math.inf
+    top, worse, best = data.targets.shape[1] - 1, 0, math.inf
     for k in ranks:
-        models = [("linear", ridge) for ridge in _RIDGES] if k <= top or len(ranks) == 1 else []
-        models += [(name, ridge) for name in ("regression", "dr", "save") for ridge in _RIDGES[:2]] if n >= 60 else []
+        models = [(name, ridge) for name in ("linear", "discriminant") for ridge in _RIDGES] if k <= top else []
+        if rows.size >= 60:
+            models += [(name, ridge) for name in ("regression", "dr", "save") for ridge in _RIDGES[1:]]
+        elif not models:
+            models = [("linear", 3.0)]
         for model, ridge in models:
-            logp = scipy.special.log_softmax(part.fit(k, model, ridge).scores(X), axis=1)
-            loss = -(targets * logp).sum(axis=1) * weight
-            losses.append(loss)
+            loss = np.concatenate([_held_out_losses(data, part, held, (k, model, ridge)) for part, held in parts])
             path.append(ClassStep(k, model, ridge, float(loss.mean()), float(loss.std() / math.sqrt(loss.size))))
-        here = min((step.loss for step in path if step.k == k), default=math.inf)
+        here = min(step.loss for step in path if step.k == k)
         worse = 0 if here < best else worse + 1
         best = min(best, here)
         if worse == 2:
             break
-    return _smallest(path, losses), path
+    return min(path, key=lambda step: step.loss), path
 
 
-def _smallest(path: list[ClassStep], losses: list[FloatArray]) -> ClassStep:
-    """Return the best model with the fewest directions whose loss is within one standard error from the best of all."""
-    best = int(np.argmin([step.loss for step in path]))
-    for k in sorted({step.k for step in path}):
-        index = min((i for i, step in enumerate(path) if step.k == k), key=lambda i: path[i].loss)
-        difference = losses[index] - losses[best]
-        if difference.mean() <= difference.std() / math.sqrt(difference.size):
-            return path[index]
-    return path[best]
+def _held_out_losses(data: _Data, part: _Data, held: FloatArray, model: tuple[int, str, float]) -> FloatArray:
+    """Return the weighted losses of a model on samples that took no part."""
+    logp = scipy.special.log_softmax(part.fit(*model).scores(data.X[held]), axis=1)
+    return np.asarray(-(data.targets[held] * logp).sum(axis=1) * data.weight[held])
 
 
-def _split(labels: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return positions to fit and to hold out: a quarter of each class, none of a class of fewer than four."""
-    held = np.zeros(labels.size, dtype=bool)
-    for c in np.unique(labels):
-        rows = np.flatnonzero(labels == c)
-        held[rows[: int(_SHARE * rows.size)]] = True
-    return np.flatnonzero(~held), np.flatnonzero(held)
+def _folds(labels: FloatArray, n_folds: int) -> list[tuple[FloatArray, FloatArray]]:
+    """Return positions to fit and to hold out, a quarter of each class; every class keeps one sample to fit."""
+    out = []
+    for fold in range(n_folds):
+        held = np.zeros(labels.size, dtype=bool)
+        for c in np.unique(labels):
+            rows = np.flatnonzero(labels == c)
+            size = int(_SHARE * rows.size)
+            held[rows[fold * size : (fold + 1) * size]] = True
+        out.append((np.flatnonzero(~held), np.flatnonzero(held)))
+    return out
 
 
 def _finished(

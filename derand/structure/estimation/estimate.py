@@ -11,6 +11,7 @@ from derand._utils.rng import RNGLike, check_rng
 from derand._utils.validation import FloatArray, check_array, check_int, check_option, check_scalar
 from derand.exceptions import InputError
 from derand.structure.estimation.cones import ConfidenceCone, confidence_cone
+from derand.structure.estimation.distinct import distinct_samples
 from derand.structure.estimation.holdout import choose_by_hold_out
 from derand.structure.estimation.polish import Candidate, Problem
 from derand.structure.estimation.rank import RankStep, fit_path
@@ -63,13 +64,13 @@ class StructureEstimate:
 
 
 def check_weight(sample_weight: Any, n: int) -> FloatArray | None:
-    """Return nonnegative weights scaled to mean 1, or None."""
+    """Return nonnegative weights, not all zero, or None."""
     if sample_weight is None:
         return None
     weight = check_array(sample_weight, "sample_weight", shape=(n,))
     if weight.min(initial=0.0) < 0.0 or weight.sum() <= 0.0:
         raise InputError("sample_weight must be nonnegative and not all zero")
-    return weight / weight.mean()
+    return weight
 
 
 def estimate_structure(
@@ -156,7 +157,8 @@ def estimate_structure(
     else:
         intensity = check_scalar(shrinkage, "shrinkage", low=0.0, high=1.0)
     check_int(max_components, "max_components", low=1)
-    weight = check_weight(sample_weight, n)
+    X, y, weight = distinct_samples(X, y, check_weight(sample_weight, n))
+    n = X.shape[0]
     whitening = whiten(X, weight, intensity)
     w = np.full(n, 1.0 / n) if weight is None else weight / n
     y_mean = w @ y
