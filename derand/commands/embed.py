@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import time
-import warnings
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import MappingProxyType
@@ -15,6 +14,7 @@ import scipy.io
 
 from derand._utils.validation import check_int
 from derand.commands.console import ExitCode, Progress, check_plot_path, naming, save_plot, write_json
+from derand.commands.table_input import read_table
 from derand.embedding import EmbeddingResult, LinearLowerBound, learn_embedding, linear_lower_bound
 from derand.embedding.learn import METHODS
 from derand.exceptions import InputError
@@ -104,7 +104,7 @@ def read_points(path: str) -> Any:
     Parameters
     ----------
     path : str
-        A file that ends in .npy (an array), .csv (numbers separated by commas, one line of names at most) or .mtx (a
+        A file that ends in .npy (an array), .csv (as `read_table` reads it) or .mtx (a
         Matrix Market array or coordinate matrix).
 
     Returns
@@ -123,6 +123,8 @@ def read_points(path: str) -> Any:
         raise InputError(f"{path}: points must be in a file that ends in {', '.join(_READERS)}")
     try:
         points = reader(file)
+    except InputError:
+        raise  # it names the file
     except OSError as error:
         raise InputError(f"{path}: {error.strerror or error}") from error
     except (ValueError, TypeError, EOFError) as error:
@@ -138,19 +140,8 @@ def _read_npy(path: Path) -> Any:
 
 
 def _read_csv(path: Path) -> Any:
-    """Return the numbers of a .csv file, without its line of names."""
-    with path.open(encoding="utf-8") as stream:
-        first = stream.readline()
-    try:
-        [float(field) for field in first.split(",")]
-        has_names = False
-    except ValueError:
-        has_names = True
-    with warnings.catch_warnings(action="ignore"):  # of a file without data, which is refused below
-        points = np.loadtxt(path, delimiter=",", skiprows=int(has_names), ndmin=2, encoding="utf-8")
-    if not points.size:
-        raise ValueError("the file holds no points")
-    return points
+    """Return the numbers of a .csv file."""
+    return read_table(str(path)).values
 
 
 def _read_mtx(path: Path) -> Any:
