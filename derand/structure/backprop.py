@@ -12,10 +12,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from derand._utils.arrays import array_namespace
 from derand.structure.activations import HiddenActivation
 
-__all__ = ["Layers", "Tape"]
+__all__ = ["Layers", "Tape", "unit_column"]
 
 #: Weights (m_l, m_{l-1}) and biases (m_l,) of each layer, arrays of one library.
 Layers = list[tuple[Any, Any]]
@@ -149,3 +151,12 @@ class Tape:
                 moved = (moved @ W + delta @ V) * self.slopes[index - 1]
                 moved = moved + e * self.curvatures[index - 1] * pre[index - 1]
         return products[::-1]
+
+
+def unit_column(output: Any, c: int) -> Any:
+    """Return an array like the outputs with ones in one column, else zeros."""
+    rows = np.zeros(tuple(output.shape))
+    rows[:, c] = 1.0
+    if isinstance(output, np.ndarray):
+        return rows
+    return array_namespace(output).asarray(rows, dtype=output.dtype, device=output.device)

@@ -25,8 +25,11 @@ from derand.structure.subspace import orthonormal_rows, split_weights
 __all__ = ["StructureCertificate", "structure_certificate"]
 
 _EPS = float(np.finfo(np.float64).eps)
-# Relative Stein residual beyond which the sample, not the theorem, decides about the weights.
+# Relative Stein residual of an exact expectation beyond which its quadrature is too coarse.
 _STEIN_LIMIT = 0.1
+# Stein residual of a sample in standard errors; it is about 1 for Gaussian inputs, with a spread of a few tenths.
+_SCORE_LIMIT = 3.0
+_NO_BOUND = "the biases' Hessian has an eigenvalue below -2 lam: no second-order point in the biases, and no bound"
 
 
 @dataclass(frozen=True)
@@ -56,7 +59,13 @@ class StructureCertificate:
     stein_residual : float
         ||R||.
     relative_stein_residual : float
-        ||R|| over the larger of ||G_perp|| and ||H_b W_perp||, or over a floor of 1.5e-8 (||H_b|| + 2 lam).
+        ||R|| over the larger of ||G_perp|| and ||H_b W_perp||, or over a floor of 1.5e-8 (||H_b|| + 2 lam).  On a
+        sample it is about 1 at every stationary point, whatever the inputs: W_perp is the sampling error there.
+    stein_score : float
+        ||R|| over the standard error of G_perp: about 1 on samples of Gaussian inputs with labels that depend on these
+        directions only, and growing like sqrt(n) where they depend on others.
+    relative_bound : float
+        `bound` over the norm of the whole first layer.
     share : float
         Share of the energy of the first layer along the directions.
     lam : float
@@ -64,8 +73,9 @@ class StructureCertificate:
     inputs : InputCheck
         How Gaussian the inputs look.
     is_meaningful : bool
-        Whether the theorem has a say: the identity holds on these inputs within a tenth, they pass for Gaussian (or
-        stand for the exact expectation), and the bound is finite.
+        Whether the theorem has a say.  For an exact expectation: the identity holds within a tenth and the bound is
+        finite.  For a sample: the inputs pass for Gaussian, the identity fails by no more than sampling explains (three
+        standard errors), and the bound is below the norm of the whole layer.
     reason : str
         One sentence.
     sosp : SOSPCertificate or None
@@ -82,6 +92,8 @@ class StructureCertificate:
     min_bias_eigenvalue: float
     stein_residual: float
     relative_stein_residual: float
+    stein_score: float
+    relative_bound: float
     share: float
     lam: float
     inputs: InputCheck
@@ -128,7 +140,7 @@ def structure_certificate(
         The point.
     directions : array_like of shape (k, d), optional
         Directions U; default those of the sample's teacher.  With an estimate, the residual R also contains how much
-        the labels depend on other directions.
+        the labels depend on other directions; an estimate from the same sample makes it look smaller than it is.
     gtol, curv_tol : float, optional
         With both, the point's second-order certificate is computed anew; otherwise `sosp` is reported.
     hessian_lipschitz : float, optional
@@ -185,7 +197,13 @@ def structure_certificate(
     floor = math.sqrt(_EPS) * (size + 2.0 * objective.lam)
     largest = max(norm(slope - 2.0 * objective.lam * perpendicular), norm(hessian @ perpendicular), floor)
     inputs = check_inputs(objective.sample.X, objective.sample.weights)
-    is_meaningful, reason = _verdict(objective.sample.is_exact, inputs, norm(rest) / largest, bounds[0])
+    error, is_exact = objective.slope_error(point, basis), objective.sample.is_exact
+    score = norm(rest) / error if error > 0.0 else 0.0
+    relative = bounds[0] / norm(W) if norm(W) > 0.0 else math.inf
+    residual = norm(rest) / largest
+    is_meaningful, reason = (
+        _exact_verdict(residual, bounds[0]) if is_exact else _verdict(inputs, W.shape[1], score, relative)
+    )
     if gtol is not None and curv_tol is not None:
         sosp = _second_order(objective, point, gtol, curv_tol, rng)
     constant, lemma = _lemma(objective, point, sosp, hessian_lipschitz)
@@ -200,7 +218,9 @@ def structure_certificate(
         perpendicular_gradient=norm(slope),
         min_bias_eigenvalue=lower,
         stein_residual=norm(rest),
-        relative_stein_residual=norm(rest) / largest,
+        relative_stein_residual=residual,
+        stein_score=score,
+        relative_bound=relative,
         share=norm(parallel) ** 2 / energy if energy > 0.0 else math.nan,
         lam=objective.lam,
         inputs=inputs,
@@ -220,21 +240,28 @@ def _bound(
     return (numerator + rounding * norm(perpendicular)) / denominator if denominator > 0.0 else math.inf
 
 
-def _verdict(is_exact: bool, inputs: InputCheck, residual: float, bound: float) -> tuple[bool, str]:
-    """Return whether the theorem has a say at this point, and the sentence that says why."""
+def _exact_verdict(residual: float, bound: float) -> tuple[bool, str]:
+    """Return whether the theorem has a say for an exact expectation, and the sentence that says why."""
     if not math.isfinite(bound):
-        return (
-            False,
-            "the biases' Hessian has an eigenvalue below -2 lam: no bound, this is no second-order point in them",
-        )
+        return False, _NO_BOUND
     if residual > _STEIN_LIMIT:
-        return False, (
-            f"Stein's identity fails by {residual:.2g} relatively on these inputs: they aren't Gaussian, they are too "
-            "few, or the labels depend on other directions"
-        )
-    if not is_exact and not inputs.is_gaussian:
-        return False, f"the inputs aren't standard Gaussian: a moment is {inputs.worst_score:.1f} standard errors off"
+        return False, f"Stein's identity fails by {residual:.2g} relatively: the quadrature needs more nodes"
     return True, f"Stein's identity holds within {residual:.2g} relatively; the bound is {bound:.3g}"
+
+
+def _verdict(inputs: InputCheck, n_columns: int, score: float, relative: float) -> tuple[bool, str]:
+    """Return whether the theorem has a say on a sample, and the sentence that says why."""
+    if not inputs.is_gaussian:
+        if inputs.n_effective <= n_columns:
+            return False, f"{inputs.n_effective:.3g} points say nothing about {n_columns} columns"
+        return False, f"the inputs aren't standard Gaussian: a moment is {inputs.worst_score:.1f} standard errors off"
+    if score > _SCORE_LIMIT:
+        return False, f"Stein's identity fails by {score:.1f} standard errors: the labels depend on other directions"
+    if not math.isfinite(relative):
+        return False, _NO_BOUND
+    if relative >= 1.0:
+        return False, f"the sampling error allows weights across of {relative:.2g} times the whole first layer"
+    return True, f"Stein's identity holds within sampling error; the bound is {relative:.2g} of the first layer's norm"
 
 
 def _second_order(

@@ -35,8 +35,8 @@ class InputCheck:
     worst_score : float
         Largest of all of them in standard errors of a Gaussian sample of that size.
     is_gaussian : bool
-        Whether the worst score is what a Gaussian sample could show.  True is no proof: moments up to the fourth are
-        looked at, not the dependence between columns beyond correlation.
+        Whether the worst score is what a Gaussian sample could show, and there are more points than columns.  True is no
+        proof: moments up to the fourth are looked at, not the dependence between columns beyond correlation.
     """
 
     mean_error: float
@@ -107,7 +107,7 @@ def check_inputs(X: Any, weights: Any = None) -> InputCheck:
     return InputCheck(
         n_effective=n_effective,
         worst_score=worst,
-        is_gaussian=worst <= _ALLOWED + math.sqrt(2.0 * math.log(4.0 * d)),
+        is_gaussian=n_effective > d and worst <= _ALLOWED + math.sqrt(2.0 * math.log(4.0 * d)),
         **{name: error for name, (error, _) in found.items()},
     )
 

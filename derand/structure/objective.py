@@ -12,10 +12,11 @@ from derand._utils.arrays import array_namespace, to_numpy
 from derand._utils.reductions import dot
 from derand._utils.validation import FloatArray, check_array, check_scalar
 from derand.exceptions import InputError
-from derand.structure.backprop import Tape
+from derand.structure.backprop import Tape, unit_column
 from derand.structure.losses import Loss, check_targets, make_loss
 from derand.structure.network import Network
 from derand.structure.samples import Sample, check_sample
+from derand.structure.subspace import split_weights
 
 __all__ = ["FirstLayer", "NetworkObjective"]
 
@@ -291,6 +292,36 @@ class NetworkObjective:
         hessian = self._two_layer_block(parameters) if self.network.depth == 2 else self._deep_block(parameters)
         return FirstLayer(W, gradient + 2.0 * self.lam * W, hessian)
 
+    def slope_error(self, x: Any, directions: Any) -> float:
+        """Return the standard error of the gradient of the risk by the first weights, across given directions.
+
+        The square root of sum_i weights_i^2 |delta_i|^2 |x_i across|^2, delta the derivative of one loss by the first
+        pre-activations: the size that sampling alone gives to a gradient whose mean is zero.
+
+        Parameters
+        ----------
+        x : ndarray of shape (n_variables,)
+            Trained parameters.
+        directions : array_like of shape (k, d)
+            Linearly independent rows.
+
+        Returns
+        -------
+        float
+            The standard error, in the Frobenius norm.
+
+        Raises
+        ------
+        InputError
+            If an argument has the wrong shape or isn't finite.
+        """
+        parameters, total = self.full(x), 0.0
+        for part in self._parts():
+            tape, dloss = self._tape(parameters, part, order=1)
+            delta, across = to_numpy(tape.first_deltas(dloss)[0]), split_weights(to_numpy(part.X), directions)[1]
+            total += dot(np.sum(delta**2, axis=1), np.sum(across**2, axis=1))
+        return math.sqrt(total)
+
     def _two_layer_block(self, parameters: FloatArray) -> FloatArray:
         """Return H_b = E[D W2' l'' W2 D + diag((W2' l') phi'')], D = diag(phi'(z))."""
         m = self.network.widths[1]
@@ -303,7 +334,7 @@ class NetworkObjective:
             block += np.diag(to_numpy(diagonal))
             W2 = tape.layers[1][0]
             for c in range(self.network.widths[-1]):
-                row = self.loss.hessian_product(tape.output, part.y, _unit_columns(tape.output, c))
+                row = self.loss.hessian_product(tape.output, part.y, unit_column(tape.output, c))
                 left, right = (weights * row) @ W2 * tape.slopes[0], W2[c : c + 1, :] * tape.slopes[0]
                 block += to_numpy(right.T @ left)
         return 0.5 * (block + block.T)
@@ -365,12 +396,3 @@ class NetworkObjective:
     def _penalty(self, parameters: FloatArray) -> float:
         """Return lam ||W_1||^2 and the decay of the later layers."""
         return dot(self._decay * parameters, parameters)
-
-
-def _unit_columns(output: Any, c: int) -> Any:
-    """Return an array like the outputs with ones in one column, else zeros."""
-    rows = np.zeros(tuple(output.shape))
-    rows[:, c] = 1.0
-    if isinstance(output, np.ndarray):
-        return rows
-    return array_namespace(output).asarray(rows, dtype=output.dtype, device=output.device)

@@ -181,7 +181,8 @@ def samples(d=20, noise=0.2):
             r2 = 1.0 - np.mean((trained.outputs(test.X) - clean) ** 2) / np.var(clean)
             print(
                 f"samples, k={k}, n={factor}d, lam={lam:g}: share {trained.certificate.share:.2f} | error {error:.3f} "
-                f"| R2 {r2:.3f} | Stein residual {trained.certificate.relative_stein_residual:.2f}",
+                f"| R2 {r2:.3f} | Stein score {trained.certificate.stein_score:.2f} "
+                f"| bound / |W| {trained.certificate.relative_bound:.2f}",
                 flush=True,
             )
     return True

@@ -1,10 +1,11 @@
 """Reverse mode and its derivative against complex and real differences, layer by layer."""
 
+import array_api_strict
 import numpy as np
 import pytest
 
 from derand.structure import Network
-from derand.structure.backprop import Tape
+from derand.structure.backprop import Tape, unit_column
 
 
 def problem(hidden, seed=0):
@@ -57,3 +58,9 @@ def test_first_deltas_of_a_two_layer_network():
     (W1, b1), (W2, _) = network.unpack(x)
     np.testing.assert_allclose(pulled, weight @ W2, rtol=1e-14)
     np.testing.assert_allclose(delta, weight @ W2 / np.cosh(X @ W1.T + b1) ** 2, rtol=1e-12)
+
+
+def test_unit_column():
+    np.testing.assert_array_equal(unit_column(np.zeros((2, 3)), 1), [[0.0, 1.0, 0.0]] * 2)
+    strict = unit_column(array_api_strict.zeros((2, 1)), 0)
+    assert strict.dtype == array_api_strict.float64

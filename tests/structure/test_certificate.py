@@ -38,7 +38,7 @@ def test_against_a_linear_solve(hidden):
 
 @pytest.mark.parametrize("kind", ["gaussian", "uniform", "few", "labels"])
 def test_bound_is_algebra_for_any_inputs(kind):
-    """Uniform inputs, fewer samples than dimensions, labels of other directions: valid, but not called meaningful."""
+    """Uniform inputs, few samples, labels of other directions: valid always, and called meaningful in none of them."""
     rng = np.random.default_rng(4)
     n, d = (5, 8) if kind == "few" else (4000, 3)
     X = rng.random((n, d)) - 0.5 if kind == "uniform" else rng.standard_normal((n, d))
@@ -48,7 +48,7 @@ def test_bound_is_algebra_for_any_inputs(kind):
     for seed in range(20):
         found = structure_certificate(objective, network.random_parameters(rng=seed), directions=np.eye(d)[0])
         assert found.is_valid
-        if kind in {"uniform", "few"}:
+        if kind != "gaussian":
             assert not found.is_meaningful
     assert len(found.reason) > 20
 
@@ -56,10 +56,34 @@ def test_bound_is_algebra_for_any_inputs(kind):
 def test_large_gaussian_sample_is_meaningful():
     sample = MultiIndexTeacher(DIRECTION, LINKS["tanh"]).sample(20_000, 0)
     network = Network(2, 4, activation="tanh")
-    found = structure_certificate(NetworkObjective(network, sample, lam=0.5), network.random_parameters(rng=0))
-    assert found.is_meaningful
+    start = network.random_parameters(rng=0)
+    found = structure_certificate(NetworkObjective(network, sample, lam=0.5), start)
+    assert found.stein_score < 2.0
     assert 0.0 < found.relative_stein_residual < 0.1
     assert found.bound > found.gaussian_bound
+    trained = train_network(network, sample, lam=0.05, rest_decay=0.05, start=start, gtol=1e-5, curv_tol=1e-2)
+    assert trained.certificate.is_meaningful
+    assert trained.certificate.relative_bound < 0.3
+    assert "sampling error" in trained.certificate.reason
+
+
+def test_score_is_calibrated_and_sees_wrong_directions():
+    """Mean square 1 over samples within 5 standard errors; with a wrong U it grows like sqrt(n)."""
+    network = Network(6, 5, activation="tanh")
+    x = network.random_parameters(rng=0)
+    x[network.slice_of("W1")].reshape(5, 6)[:, 1:] = 0.0  # W_perp = 0: R is the gradient, of mean 0
+    teacher = MultiIndexTeacher(np.eye(6)[0], LINKS["tanh+1"], noise=0.1)
+    squares = [
+        structure_certificate(NetworkObjective(network, teacher.sample(200, seed)), x).stein_score ** 2
+        for seed in range(60)
+    ]
+    assert abs(np.mean(squares) - 1.0) < 5.0 * np.std(squares) / math.sqrt(60.0)
+    wrong = [
+        structure_certificate(NetworkObjective(network, teacher.sample(n, 1)), x, directions=np.eye(6)[1]).stein_score
+        for n in (500, 8000)
+    ]
+    assert 3.0 < wrong[1] / wrong[0] < 5.0
+    assert wrong[1] > 5.0
 
 
 def test_infinite_without_curvature():

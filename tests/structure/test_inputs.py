@@ -45,6 +45,10 @@ def test_weights_and_other_libraries():
     assert (weighted.n_effective, doubled.n_effective) == (pytest.approx(30.0), pytest.approx(60.0))
 
 
+def test_fewer_points_than_columns_are_no_evidence():
+    assert not check_inputs(np.random.default_rng(0).standard_normal((10, 10))).is_gaussian
+
+
 def test_bad_input_is_named():
     with pytest.raises(InputError, match="X"):
         check_inputs(np.zeros((0, 2)))

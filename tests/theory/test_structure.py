@@ -243,8 +243,8 @@ def test_published_recipe():
 def test_finite_samples_need_a_decay_of_their_own():
     """k = 1, d = 20, n = 400: a tiny decay leaves most of the energy outside the span, 1e-2 recovers the direction.
 
-    "Arbitrarily small" is a statement about the population.  The certificate knows: on 20 points a dimension Stein's
-    identity fails by as much as its own size, and the theorem isn't claimed.
+    "Arbitrarily small" is a statement about the population.  The certificate knows: on 20 points a dimension the
+    sampling error allows more weight across than there is in all, and the theorem isn't claimed.
     """
     direction = np.eye(20)[0]
     teacher = MultiIndexTeacher(direction, LINKS["tanh+1"], noise=0.2)
