@@ -35,8 +35,8 @@ class InputCheck:
     worst_score : float
         Largest of all of them in standard errors of a Gaussian sample of that size.
     is_gaussian : bool
-        Whether the worst score is what a Gaussian sample could show, and there are more points than columns.  True is no
-        proof: moments up to the fourth are looked at, not the dependence between columns beyond correlation.
+        Whether the worst score is what a Gaussian sample could show, and there are more points than columns.  True is
+        no proof: moments up to the fourth are looked at, not the dependence between columns beyond correlation.
     """
 
     mean_error: float
