@@ -157,13 +157,19 @@ def _sniff_delimiter(data: bytes, offset: int, skipped: int) -> str:
     for _ in range(_SAMPLE_LINES):
         stop = data.find(b"\n", stop) + 1 or len(data)
     sample = data[offset:stop]
+    able = []
     for delimiter in _DELIMITERS:
         try:
             widths = {len(row) for _, row in _rows(sample, 0, skipped, delimiter)}
         except GraphFormatError:
             continue
         if len(widths) == 1 and widths.pop() >= 2:
-            return delimiter
+            able.append(delimiter)
+    if able[:2] == [",", ";"]:
+        # Most often the commas are decimal ones: between semicolons they are refused as weights, and not made labels.
+        return ";"
+    if able:
+        return able[0]
     if not sample.strip(b" \t\n"):
         return ","
     raise GraphFormatError(

@@ -120,3 +120,10 @@ def test_what_the_format_cannot_hold() -> None:
         with pytest.raises(InputError, match="the label"):
             render_delimited(replace(edges, labels=("b", label)))
     assert render_delimited(edges) == b"source,target,weight\n1,2,1\n"
+
+
+def test_decimal_commas_are_not_read_as_other_labels():
+    with pytest.raises(GraphFormatError, match="a weight must be a number, got '1,5'"):
+        parse_delimited(b"Ann;Bert;1,5\nBert;Carl;2,5\n")
+    quoted = parse_delimited(b'Ann;"Bert, jr";1.5\nAnn;"Carl, jr";2.5\n')
+    assert quoted.n == 3
