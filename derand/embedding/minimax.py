@@ -27,7 +27,29 @@ _ITERATIONS = 50  # of L-BFGS between two scans, so that the map doesn't run awa
 _LAST_ITERATIONS = 200
 _CAPACITY = 3  # active pairs, in units of active_size
 _SUBSAMPLE = 2000
-_SUBSAMPLE_ITERATIONS = 500
+_SUBSAMPLE_ITERATIONS = 160
+
+
+class _Stage(NamedTuple):
+    """Sharpness as beta times the distortion, iterations between scans, scans at most, improvement that goes on."""
+
+    factor: float
+    iterations: int
+    rounds: int
+    tol: float
+
+
+#: With many points a scan costs as much as some thirty iterations, and each one shows pairs that no earlier one did:
+#: short runs at first, while the worst pairs change from scan to scan, and sharpening before a stage has converged.
+_LARGE_STAGES = (
+    _Stage(50.0, 20, 7, 0.03),
+    _Stage(100.0, 40, 4, 0.01),
+    _Stage(200.0, 60, 4, 0.01),
+    _Stage(400.0, 100, 6, 0.005),
+)
+_LARGE_ACTIVE = 5000
+#: A map whose scan is this much worse than the best one has met new pairs, and its stage goes on.
+_WORSE = 1.1
 
 
 class MinimaxRound(NamedTuple):
@@ -114,7 +136,8 @@ def minimise_distortion(
 
     Stages minimise the smooth maximum with growing beta over an active set of pairs.  Before each short run of L-BFGS
     all pairs are scanned and the worst join the set, where random pairs keep the bulk in its place; a stage ends when
-    the worst pair of all is as good as active.  More than 2,000 points start from a subsample of that size.
+    the worst pair of all is as good as active.  More than 4,000 points start from a subsample of 2,000, and
+    go on by short runs between scans.
 
     Parameters
     ----------
@@ -140,11 +163,12 @@ def minimise_distortion(
     # Twice the subsample at least: else the detour would cost as much as it saves.
     if n > 2 * _SUBSAMPLE:
         subset = np.sort(rng.choice(n, _SUBSAMPLE, replace=False))
+        options = replace(options, active_size=min(options.active_size, _LARGE_ACTIVE))
         quick = replace(options, target=0.0, callback=None, max_iter=min(options.max_iter, _SUBSAMPLE_ITERATIONS))
         with blas_threads(1):
             # Sharper stages would fit the subsample and leave the other pairs worse.
-            M = _Run(coords[subset], M, quick, rng).run(_STAGES[:1]).M
-            return _Run(coords, M, options, rng).run(_STAGES[1:])
+            M = _Run(coords[subset], M, quick, rng).run_short((_Stage(24.0, 20, 3 * _ROUNDS, 0.0),)).M
+            return _Run(coords, M, options, rng).run_short(_LARGE_STAGES)
     with blas_threads(1):
         return _Run(coords, M, options, rng).run(_STAGES)
 
@@ -165,19 +189,53 @@ class _Run:
         self.background: IndexArray = np.unique(low[distinct] * self.n + high[distinct])
 
     def run(self, stages: tuple[float, ...]) -> MinimaxResult:
-        """Go through the stages; return the best map whatever ended them."""
-        if not self.background.size:  # no two points differ
-            return self.best
-        try:
+        """Go through the stages until each has converged; return the best map whatever ended them."""
+
+        def follow() -> None:
+            """Sharpen in stages."""
             for stage, factor in enumerate(stages):
                 is_last = stage == len(stages) - 1
                 if self._stage(factor, _LAST_ITERATIONS if is_last else _ITERATIONS, is_last):
                     break
+
+        return self._until_stopped(follow)
+
+    def run_short(self, stages: tuple[_Stage, ...]) -> MinimaxResult:
+        """Go through the stages by short runs between scans; return the best map whatever ended them."""
+
+        def follow() -> None:
+            """Sharpen while scans go on to improve."""
+            for stage in stages:
+                if self._short_stage(stage):
+                    break
+            self._scan(self._beta(stages[-1].factor)[0])
+
+        return self._until_stopped(follow)
+
+    def _until_stopped(self, follow: Callable[[], None]) -> MinimaxResult:
+        """Return the best map of a schedule, whatever ended it."""
+        if not self.background.size:  # no two points differ
+            return self.best
+        try:
+            follow()
         except _Stop as stop:
             self.best.status = str(stop)
         except KeyboardInterrupt:
             self.best.status = "interrupted"
         return self.best
+
+    def _short_stage(self, stage: _Stage) -> bool:
+        """Alternate scans and short runs at one sharpness; return whether the temperature ends the sequence."""
+        is_limited = False
+        for round_number in range(stage.rounds):
+            beta, is_limited = self._beta(stage.factor)
+            previous = self.best.distortion
+            distortion = self._scan(beta)
+            improved = self.best.distortion <= (1.0 - stage.tol) * previous
+            if round_number and not improved and distortion <= _WORSE * self.best.distortion:
+                break
+            self._descend(beta, stage.iterations)
+        return is_limited
 
     def _stage(self, factor: float, iterations: int, is_last: bool) -> bool:
         """Alternate scans and runs of L-BFGS at one sharpness; return whether the temperature ends the sequence."""

@@ -2,6 +2,7 @@
 
 import pickle
 
+import joblib
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -157,3 +158,33 @@ def test_time_limit():
     learned = LearnedJL(3, time_limit=0.0).fit(X)
     assert learned.distortion_ == pytest.approx(brute_distortion(X, learned.components_), rel=1e-12)
     assert learned.n_iter_ == 1
+
+
+def _fit_in_jobs():
+    """Return data, a serial fit and an estimator that scans in two jobs; two groups of tiles at least."""
+    X = gaussian(900, 8)
+    settings = {"n_components": 3, "max_iter": 30, "active_size": 1000}
+    return X, LearnedJL(**settings).fit(X), LearnedJL(**settings, n_jobs=2)
+
+
+@pytest.mark.parametrize("backend", ["threading", pytest.param("loky", marks=pytest.mark.slow)])
+def test_same_bits_for_joblib_backends(backend):
+    X, serial, learned = _fit_in_jobs()
+    with joblib.parallel_config(backend=backend):
+        learned.fit(X)
+    np.testing.assert_array_equal(learned.components_, serial.components_)
+    assert learned.mean_distortion_ == serial.mean_distortion_
+
+
+@pytest.mark.slow
+def test_same_bits_on_a_dask_cluster():
+    distributed = pytest.importorskip("distributed")
+    X, serial, learned = _fit_in_jobs()
+    with (
+        distributed.LocalCluster(n_workers=2, threads_per_worker=1, processes=False, dashboard_address=None) as cluster,
+        distributed.Client(cluster),
+        joblib.parallel_config(backend="dask"),
+    ):
+        learned.fit(X)
+    np.testing.assert_array_equal(learned.components_, serial.components_)
+    assert learned.mean_distortion_ == serial.mean_distortion_
