@@ -21,6 +21,7 @@ COMMANDS: Mapping[str, str] = MappingProxyType(
         "two-step": "predict what two gradient steps learn, and measure it in a simulated network",
         "threshold": "predict how many samples the hard directions of a link need",
         "embed": "map points to few dimensions, and measure exactly what that does to distances",
+        "structure": "find the directions of a table's columns that one column depends on, with error bars",
         "bench": "compare derand with other libraries on small problems",
     }
 )

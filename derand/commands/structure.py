@@ -1,0 +1,108 @@
+"""``derand structure``: the directions of a table's columns that one column depends on, with error bars."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from derand.commands.console import ExitCode, Progress, check_plot_path, naming, save_plot, write_json
+from derand.commands.table_input import Table, read_table
+from derand.exceptions import InputError
+from derand.structure.estimation.classification import ClassEstimate, estimate_class_structure
+from derand.structure.estimation.estimate import StructureEstimate, estimate_structure
+
+__all__ = ["configure", "run"]
+
+_FEW_CLASSES = 10
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the options of ``derand structure`` to a parser."""
+    parser.add_argument("data", metavar="DATA.csv", help="a table of numbers, with a line of names or not")
+    parser.add_argument("--target", required=True, metavar="COLUMN", help="name or number (from 1) of the response")
+    parser.add_argument("-k", "--n-components", type=int, metavar="K", help="number of directions (default: chosen)")
+    parser.add_argument("--max-components", type=int, default=6, metavar="K", help="the most tried (default: 6)")
+    parser.add_argument(
+        "--task", choices=("auto", "regression", "classification"), default="auto",
+        help="auto takes texts, and at most 10 different whole numbers, for classes",
+    )  # fmt: skip
+    parser.add_argument("--seed", type=int, default=0, help="seed of all random numbers (default: %(default)s)")
+    parser.add_argument("--plot", metavar="FILE", help="draw the response against the directions into a picture file")
+    parser.add_argument("--json", metavar="FILE", help="write the JSON there instead of to stdout")
+    parser.add_argument("-q", "--quiet", action="store_true", help="no progress on stderr")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Estimate the directions and write them.
+
+    Parameters
+    ----------
+    args : Namespace
+        Parsed options of `configure`.
+
+    Returns
+    -------
+    int
+        The exit code.
+
+    Raises
+    ------
+    InputError
+        If the file isn't a table of numbers with that column, or an option is out of range.
+    """
+    check_plot_path(args.plot)
+    progress = Progress("structure", quiet=args.quiet)
+    table = read_table(args.data, args.target)
+    progress.say(f"{table.values.shape[0]} rows, {table.values.shape[1]} columns besides the target")
+    k = "auto" if args.n_components is None else args.n_components
+    found: StructureEstimate | ClassEstimate
+    with naming(args.data):
+        if _is_classification(args.task, table.target):
+            labels = np.unique(table.target, return_inverse=True)[1]
+            found = estimate_class_structure(
+                table.values, labels, k, max_components=args.max_components, rng=args.seed
+            )
+        else:
+            found = estimate_structure(
+                table.values, table.target, k, max_components=args.max_components, rng=args.seed
+            )
+    progress.say(f"{found.components.shape[0]} directions")
+    write_json(_document(args, table, found), args.json)
+    if args.plot:
+        from derand.plotting.structure import SufficientSummaryDisplay
+
+        save_plot(SufficientSummaryDisplay.from_estimate(found, table.values, table.target), args.plot)
+    return ExitCode.SOLVED
+
+
+def _is_classification(task: str, target: Any) -> bool:
+    """Return whether the target holds classes."""
+    is_text = target.dtype.kind not in "fiu"
+    if task == "regression" and is_text:
+        raise InputError("--task regression needs a target of numbers")
+    if task != "auto":
+        return task == "classification"
+    return is_text or (np.unique(target).size <= _FEW_CLASSES and bool(np.all(target == np.round(target))))
+
+
+def _document(args: argparse.Namespace, table: Table, found: StructureEstimate | ClassEstimate) -> dict[str, Any]:
+    """Return what is written: the same bits for the same options."""
+    is_regression = isinstance(found, StructureEstimate)
+    stderr = found.cone.stderr if isinstance(found, StructureEstimate) else found.stderr
+    return {
+        "data": Path(args.data).name,
+        "target": args.target,
+        "task": "regression" if is_regression else "classification",
+        "seed": args.seed,
+        "columns": table.names,
+        "n_components": found.components.shape[0],
+        "components": found.components,
+        "stderr": stderr,
+        "singular_values": found.singular_values,
+        "cone_95": found.cone.angle(0.95) if isinstance(found, StructureEstimate) else None,
+        "expected_error": found.cone.expected_error if isinstance(found, StructureEstimate) else None,
+        "path": [vars(step) for step in found.path],
+    }
