@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 import os
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,9 +17,9 @@ from derand._utils.rng import RNGLike, check_rng
 from derand._utils.validation import FloatArray, check_array, check_int, check_scalar
 from derand.exceptions import InputError
 from derand.two_step.activations import TwoStepActivation, as_activation
-from derand.two_step.assumptions import check_first_coefficient, warn_about_labels, warn_about_step
+from derand.two_step.assumptions import AssumptionWarning, check_first_coefficient, warn_about_labels, warn_about_step
 from derand.two_step.count import as_exponent, predicted_count
-from derand.two_step.directions import low_rank_part
+from derand.two_step.directions import assemble, default_orders, learned_directions
 from derand.two_step.dynamics import Batch, TwoStepResult, correlation_gradient, split_batches, step_sizes
 from derand.two_step.measurement import normalised_outliers
 from derand.two_step.outliers import normalised_roots
@@ -308,12 +309,15 @@ def _row(shared: _Shared, eta1: float, etas2: list[float]) -> dict[str, Any]:
         G2 = (shared.a0[:, None] / y.size) * (slopes.T @ X)
         del slopes
     row: dict[str, Any] = {name: [] for name in _FIELDS}
+    rows: dict[int, FloatArray] = {}
     for eta2 in etas2:
         result = TwoStepResult(
             shared.W0, W1, W1 + eta2 * G2, shared.G1, G2, shared.first, shared.second, shared.a0, eta1, eta2,
             shared.activation, shared.batch,
         )  # fmt: skip
-        spikes = low_rank_part(result, memory=shared.activation.max_order is None)
+        if not rows:
+            rows = _directions(result)
+        spikes = assemble(result, rows)
         theta = np.zeros(_ORDERS)
         values = spikes.singular_values()[1]
         theta[: values.size] = values
@@ -321,6 +325,16 @@ def _row(shared: _Shared, eta1: float, etas2: list[float]) -> dict[str, Any]:
         row["predicted"].append(len(normalised_roots(result.W2, spikes, level=shared.level)))
         row["counted"].append(normalised_outliers(result.W2, level=shared.level).size)
     return {name: np.array(values) for name, values in row.items()}
+
+
+def _directions(result: TwoStepResult) -> dict[int, FloatArray]:
+    """Return the directions by order; they are the same for all step sizes."""
+    memory = result.activation.max_order is None
+    orders = default_orders(result.activation, memory=memory, reuse=result.batch == "reuse")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", AssumptionWarning)  # of orders that vanish: they are left out
+        found = learned_directions(result, max(orders), memory=memory)
+    return {k: found[k] for k in orders}
 
 
 def _fingerprint(shared: _Shared, etas: tuple[list[float], list[float]]) -> str:

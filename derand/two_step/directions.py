@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -13,7 +14,7 @@ from derand.two_step.assumptions import warn_about_orders
 from derand.two_step.dynamics import TwoStepResult
 from derand.two_step.memory import active_orders, evaluate_table, memory_table, plain_table, slope_variance
 
-__all__ = ["LowRank", "default_orders", "learned_directions", "low_rank_part"]
+__all__ = ["LowRank", "assemble", "default_orders", "learned_directions", "low_rank_part"]
 
 _KMAX = 6
 _ZERO = 1e-10
@@ -190,10 +191,29 @@ def low_rank_part(result: TwoStepResult, kmax: int | None = None, *, memory: boo
     """
     reuse = result.batch == "reuse"
     orders = default_orders(result.activation, memory=memory, reuse=reuse, kmax=kmax)
+    rows = {k: _direction(result, k, memory=memory, reuse=reuse) for k in orders}
+    return assemble(result, rows)
+
+
+def assemble(result: TwoStepResult, rows: Mapping[int, FloatArray]) -> LowRank:
+    """Return the low-rank part made of given directions, which don't depend on the step sizes.
+
+    Parameters
+    ----------
+    result : TwoStepResult
+        Step sizes, second layer and samples of the first step.
+    rows : mapping of int to ndarray of shape (d,)
+        D_k by order.
+
+    Returns
+    -------
+    LowRank
+        Left and right factors.
+    """
     c1 = float(result.activation.coefficients(1)[1])
     lefts, rights = [], []
-    for k in orders:
-        row = result.eta2 * result.eta1**k * _direction(result, k, memory=memory, reuse=reuse)
+    for k, direction in rows.items():
+        row = result.eta2 * result.eta1**k * direction
         if k == 0:
             row = row + result.eta1 * c1 * (result.first.X.T @ result.first.y / result.first.y.size)
         # Both factors of the order of the spike's root would do; this way the left columns have unit scale.

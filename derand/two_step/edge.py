@@ -102,16 +102,17 @@ def fit_edge(values: FloatArray, shape: tuple[int, int], *, level: float = 0.999
     top = noise_edge(shape)
     depth = top.location - noise_quantiles(shape, ranks)
     design = np.stack([np.ones_like(ranks), depth, depth**2], axis=1)
-    fits = []
-    for m in range(max(values.size - n_fitted, 0) + 1):
-        part = values[m + _SKIPPED : m + n_fitted]
-        fitted = np.linalg.lstsq(design[: part.size], part, rcond=None)[0]
-        edge = BulkEdge(float(fitted[0]), max(-float(fitted[1]), 0.0) * top.scale)
-        found = int(np.sum(values > edge.location + quantile * edge.scale))
-        fits.append((found == m, float(np.std(part - design[: part.size] @ fitted)), edge))
+    n_windows = max(values.size - n_fitted, 0) + 1
+    width = min(ranks.size, values.size - _SKIPPED)
+    windows = np.lib.stride_tricks.sliding_window_view(values[_SKIPPED:], width)[:n_windows]
+    fitted = windows @ np.linalg.pinv(design[:width]).T
+    rough = np.std(windows - fitted @ design[:width].T, axis=1)
+    scales = np.maximum(-fitted[:, 1], 0.0) * top.scale
+    found = values.size - np.searchsorted(values[::-1], fitted[:, 0] + quantile * scales, side="right")
     # Outliers among the fitted ranks spoil the fit, yet it may agree with itself.
-    good = _ROUGH * min(rough for _, rough, _ in fits)
-    return next((edge for agrees, rough, edge in fits if agrees and rough <= good), fits[0][2])
+    good = np.flatnonzero((found == np.arange(n_windows)) & (rough <= _ROUGH * np.min(rough)))
+    m = int(good[0]) if good.size else 0
+    return BulkEdge(float(fitted[m, 0]), float(scales[m]))
 
 
 def noise_edge(shape: tuple[int, int]) -> BulkEdge:
