@@ -219,6 +219,8 @@ class Dynamics:
         ------
         InputError
             If shapes don't fit, the start isn't realisable, or a number is out of range.
+        BudgetExceededError
+            If twenty million evaluations of the equations don't reach the last time.
 
         Notes
         -----

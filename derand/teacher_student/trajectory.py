@@ -12,7 +12,7 @@ import numpy as np
 from scipy.integrate import solve_ivp
 
 from derand._utils.validation import FloatArray, check_array
-from derand.exceptions import InputError
+from derand.exceptions import BudgetExceededError, InputError
 from derand.teacher_student.flow import motion
 from derand.teacher_student.parameters import Parameters, assemble
 
@@ -22,6 +22,7 @@ _SMALLEST_RTOL = 2.5e-14  # scipy refuses less than a hundred times the machine 
 _DIVERGED = 1e6
 _GROWN = 1e2
 _NOTHING = 1e-200
+_MAX_EVALUATIONS = 20_000_000
 
 
 class FlowStatus(Enum):
@@ -97,6 +98,7 @@ class _Batch:
     def __init__(self, parameters: Parameters, members: int, second_order: bool, n_inputs: int | None) -> None:
         self.parameters, self.members = parameters, members
         self.second_order, self.n_inputs = second_order, n_inputs
+        self.left = _MAX_EVALUATIONS
 
     def unpack(self, y: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return rho (members, p, p_star), Q (members, p, p) and the second layer (members, p)."""
@@ -111,7 +113,10 @@ class _Batch:
         return np.concatenate(columns, axis=-1).reshape(-1)
 
     def rhs(self, _: float, y: FloatArray) -> FloatArray:
-        """Return dy / d alpha."""
+        """Return dy / d alpha, or raise BudgetExceededError after the last evaluation."""
+        self.left -= 1
+        if self.left < 0:
+            raise BudgetExceededError(f"{_MAX_EVALUATIONS} evaluations don't reach the last of alphas")
         rho, Q, layer = self.unpack(y)
         state = (rho, Q, layer if self.parameters.is_trained else None)
         return self.pack(*motion(self.parameters, state, second_order=self.second_order, n_inputs=self.n_inputs))
@@ -141,6 +146,11 @@ def integrate(
     -------
     Trajectory
         All members, with a status each.
+
+    Raises
+    ------
+    BudgetExceededError
+        After twenty million evaluations of the right-hand side.
     """
     members, times = rho.shape[0], alphas.size
     out_rho = np.full((members, times, *rho.shape[1:]), np.nan)

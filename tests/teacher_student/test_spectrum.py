@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from derand.exceptions import InputError
-from derand.hessian import extreme_eigenpairs
+from derand.hessian import extreme_eigenpairs, inertia, min_eigenvalue, spectral_density
 from derand.teacher_student import TeacherStudent
 from tests.teacher_student.reference import dense_hessian, random_start, weights_for
 
@@ -53,6 +53,31 @@ def test_operator_feeds_the_eigenvalue_tools():
     model = TeacherStudent(P, P_STAR, T=T)
     lowest = extreme_eigenpairs(model.hessian_operator(*weights_for(rho, Q, T, 50)), k=1, which="SA", rng=0)
     assert np.isclose(lowest.values[0], model.hessian_spectrum(rho, Q, 50).values[0], rtol=1e-6)
+
+
+@pytest.mark.parametrize("point", ["plateau", "solution"])
+def test_closed_spectra_test_the_eigenvalue_tools(point):
+    """Heavy multiplicities and exact zeros, where Lanczos counts go wrong: inertia, density, moments, smallest value.
+
+    At the solution the flat directions are zero to rounding, so a threshold of 1e-10 separates them.
+    """
+    rho, Q = points()[point]
+    model, n = TeacherStudent(P, P_STAR, T=T), 60
+    operator, closed = model.hessian_operator(*weights_for(rho, Q, T, n)), model.hessian_spectrum(rho, Q, n)
+    counted = inertia(operator, tol=1e-10)
+    assert counted.is_proven
+    assert (counted.negative, counted.zero, counted.positive) == closed.inertia()
+    values = expand(closed)
+    density = spectral_density(operator, n_vectors=20, n_steps=30, method="lanczos", rng=0)
+    for order in (1, 2, 3):
+        moment = density.moment(order)
+        assert abs(moment.value - np.mean(values**order)) <= 4.0 * moment.standard_error + 1e-14
+    gap = 0.5 * (closed.values[0] + closed.values[1])
+    share = density.cdf(gap)
+    exact = np.mean(values < gap)
+    assert share.lower - 4.0 * share.standard_error <= exact <= share.upper + 4.0 * share.standard_error
+    lowest = min_eigenvalue(operator, rng=0)
+    assert lowest.lower - 1e-12 <= values[0] <= lowest.value + 1e-12
 
 
 @pytest.mark.parametrize("n", [40, 10**9])

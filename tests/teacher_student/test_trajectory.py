@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy.special import erf
 
-from derand.exceptions import InputError
+from derand.exceptions import BudgetExceededError, InputError
 from derand.teacher_student import FlowStatus, SmoothActivation, TeacherStudent
 from derand.teacher_student.trajectory import check_times, integrate
 from tests.teacher_student.reference import orthogonal_start, random_start, riccati_losses
@@ -116,6 +116,14 @@ def test_blow_up_after_a_long_wait_is_a_divergence():
         run = model.solve(np.zeros((4, 2)), np.eye(4), [0.0, 50_000.0], rtol=1e-8)
         assert run.status.item() is status
     assert 1000.0 < run.end.item() < 10_000.0
+
+
+def test_a_last_time_out_of_reach_is_an_error(monkeypatch):
+    from derand.teacher_student import trajectory
+
+    monkeypatch.setattr(trajectory, "_MAX_EVALUATIONS", 500)
+    with pytest.raises(BudgetExceededError, match="500 evaluations"):
+        TeacherStudent(2, 1).solve([[0.1], [0.0]], np.eye(2), [1e300])
 
 
 def test_error_function_along_a_run_by_quadrature():
