@@ -53,6 +53,8 @@ def run(args: argparse.Namespace) -> int:
     ------
     InputError
         If the setting is invalid.
+    KeyboardInterrupt
+        If interrupted before anything was done.
     """
     progress = Progress("threshold", quiet=args.quiet)
     link = MultiIndexLink.from_expression(args.link, args.k, args.noise)
