@@ -11,7 +11,7 @@ from derand.exceptions import InputError
 from derand.io import EdgeList, read_graph
 from derand.maxcut.problem import MaxCutProblem
 
-__all__ = ["karloff_graph", "read_edges", "to_problem"]
+__all__ = ["is_quadratic", "karloff_graph", "read_any", "read_edges", "to_problem"]
 
 
 def karloff_graph(m: int = 8, b: int = 1) -> EdgeList:
@@ -67,13 +67,24 @@ def read_edges(path: str | None, graph_format: str | None = None) -> EdgeList:
     InputError
         If the file isn't an undirected graph.
     """
+    edges = read_any(path, graph_format)
+    if is_quadratic(edges):
+        raise InputError(f"{path}: the file holds a quadratic binary program, not a graph")
+    return edges
+
+
+def read_any(path: str | None, graph_format: str | None = None) -> EdgeList:
+    """Return the edges of a graph file or the entries of a quadratic binary program; `karloff_graph` without a file."""
     if path is None:
         return karloff_graph()
     with naming(path):
         edges = read_graph(path, graph_format)
-        if edges.format == "qubo":
-            raise InputError("the file holds a quadratic binary program, not a graph")
-        return edges.undirected()
+        return edges if is_quadratic(edges) else edges.undirected()
+
+
+def is_quadratic(edges: EdgeList) -> bool:
+    """Return whether a file held a quadratic binary program."""
+    return edges.format == "qubo"
 
 
 def to_problem(edges: EdgeList) -> MaxCutProblem:

@@ -1,4 +1,4 @@
-"""``derand maxcut``: a near-best cut of a graph with a proved upper bound on all cuts."""
+"""``derand maxcut``: a near-best cut of a graph, or the least value of a QUBO, with a proved bound."""
 
 from __future__ import annotations
 
@@ -14,12 +14,14 @@ from derand.commands.console import (
     save_plot,
     write_json,
 )
-from derand.commands.graph_input import read_edges, to_problem
+from derand.commands.graph_input import is_quadratic, read_any, to_problem
 from derand.exceptions import InputError
 from derand.io import EdgeList, write_graph
 from derand.io.certificates import write_certificate
 from derand.io.formats import FORMATS
 from derand.maxcut.derandomize import METHODS
+from derand.maxcut.quadratic import QuadraticModel, from_qubo
+from derand.maxcut.qubo import QUBOSolution
 from derand.maxcut.solve import EFFORTS, MaxCutSolution, solve_maxcut
 
 __all__ = ["configure", "run"]
@@ -28,7 +30,10 @@ __all__ = ["configure", "run"]
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``derand maxcut`` to a parser."""
     parser.add_argument(
-        "graph", nargs="?", metavar="FILE", help="a graph, gzipped or not; a built-in one of 70 vertices without it"
+        "graph",
+        nargs="?",
+        metavar="FILE",
+        help="a graph or QUBO, gzipped or not; a built-in graph of 70 vertices without it",
     )
     parser.add_argument("--format", choices=sorted(FORMATS), help="of FILE (default: by name or content)")
     parser.add_argument("--method", choices=METHODS, default=METHODS[0], help="how to round (default: %(default)s)")
@@ -42,7 +47,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Cut the graph and write cut, bound and proof.
+    """Cut the graph, or minimise the quadratic binary program, and write result, bound and proof.
 
     Parameters
     ----------
@@ -63,10 +68,11 @@ def run(args: argparse.Namespace) -> int:
         raise InputError("--certificate needs the bound that --no-bound leaves out")
     check_plot_path(args.plot)
     progress, started = Progress("maxcut", quiet=args.quiet), time.perf_counter()
-    edges = read_edges(args.graph, args.format)
+    edges = read_any(args.graph, args.format)
+    model = from_qubo(edges) if is_quadratic(edges) else None
+    problem = to_problem(edges) if model is None else model.problem
     if args.save_graph:
-        write_graph(edges, args.save_graph)
-    problem = to_problem(edges)
+        write_graph(edges if model is None else _cut_graph(model, edges.name), args.save_graph)
     progress.say(f"{edges.name}: {problem.n} vertices, {problem.n_edges} edges")
     solution = solve_maxcut(
         problem,
@@ -78,7 +84,7 @@ def run(args: argparse.Namespace) -> int:
         rng=args.seed,
     )
     progress.say(f"{_summary(solution)}; {time.perf_counter() - started:.2f} s")
-    write_json(_document(edges, solution), args.output)
+    write_json(_document(edges, solution) if model is None else _minimum(edges, model, solution), args.output)
     if args.plot:
         from derand.plotting.cut import CutDisplay
 
@@ -123,3 +129,23 @@ def _document(edges: EdgeList, solution: MaxCutSolution) -> dict[str, Any]:
         "optimal": solution.is_optimal,
         "partition": [[labels[v] for v in range(edges.n) if ahead[v] == is_first] for is_first in (True, False)],
     }
+
+
+def _minimum(edges: EdgeList, model: QuadraticModel, solution: MaxCutSolution) -> dict[str, Any]:
+    """Return what is written for a quadratic binary program: its minimum, from the cut of the model's graph."""
+    found = QUBOSolution(model, solution)
+    return {
+        "program": edges.name,
+        "n_variables": model.n_variables,
+        **{name: getattr(found, name) for name in ("value", "lower_bound", "gap")},
+        "status": solution.status,
+        "proved": found.is_proved,
+        "optimal": found.is_optimal,
+        "ones": [label for label, value in found.assignment.items() if value],
+    }
+
+
+def _cut_graph(model: QuadraticModel, name: str) -> EdgeList:
+    """Return the graph of the model: its certificate is about this graph."""
+    problem = model.problem
+    return EdgeList(problem.n, problem.heads, problem.tails, problem.exact_weights, name=name, format="rudy")

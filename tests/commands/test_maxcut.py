@@ -77,3 +77,16 @@ def test_empty_graph(capsys, tmp_path):
     code, document, _ = _run([path, "-q"], capsys)
     assert code == 0
     assert (document["value"], document["partition"]) == (0, [[], []])
+
+
+def test_quadratic_binary_program(capsys, tmp_path):
+    path, graph, proof = tmp_path / "small.bq", tmp_path / "g.rud", tmp_path / "c.json"
+    # -4 x1 - 2 x2 + 6 x1 x2 - 8 x2 x3, an entry off the diagonal counting twice: the minimum is x2 = x3 = 1.
+    path.write_text("3 4\n1 1 -4\n2 2 -2\n1 2 3\n2 3 -4\n", encoding="utf-8")
+    code, document, _ = _run([path, "-q", "--save-graph", graph, "--certificate", proof], capsys)
+    assert code == 0
+    assert (document["value"], document["lower_bound"], document["ones"]) == (-10, -10, [2, 3])
+    assert document["optimal"]
+    # The certificate is about the cut problem, which --save-graph wrote.
+    assert graph.read_text(encoding="utf-8").startswith("4 ")
+    assert json.loads(proof.read_text(encoding="utf-8"))["n_vertices"] == 4
