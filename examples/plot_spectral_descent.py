@@ -10,8 +10,8 @@ activation Quad :math:`u^2` and 6.0 with GeLU.
 with second layers +1 and -1 and equal unit weights (so that the output is zero), infinite width, the Hessian *at
 the start*.  The scale was fitted to the two numbers.
 
-**The runs**: the same loss, m = 8 neurons, d = 60, step size 0.1, 800 steps (Quad only; GeLU takes far more), six seeds.
-A run counts as a success when the correlation of its weights with the hidden direction exceeds 0.5.
+**The runs**: the same loss, m = 8 neurons, d = 60, step size 0.1, 800 steps (Quad only; GeLU takes far
+more), six seeds.  A run counts as a success when the correlation of its weights with the hidden direction exceeds 0.5.
 """
 
 import math

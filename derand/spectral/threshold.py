@@ -137,7 +137,7 @@ def nn_threshold(
     >>> round(nn_threshold("half-quad", "pseudo-huber", "z**2").value, 5)
     0.84663
     """
-    problem = _Problem.checked(activation, loss, link, init, m, eta, a, b)
+    problem = _Problem.checked(activation, loss, link, init, m, eta=eta, a=a, b=b)
     t = check_int(t, "t", low=0)
     n_samples = check_int(n_samples, "n_samples", low=2 * _COARSE)
     n_replicas = check_int(n_replicas, "n_replicas", low=2)
@@ -167,7 +167,9 @@ class _Problem:
     hard: FloatArray
 
     @classmethod
-    def checked(cls, activation: Any, loss: Any, link: Any, init: str, m: Any, eta: float, a: Any, b: Any) -> _Problem:
+    def checked(
+        cls, activation: Any, loss: Any, link: Any, init: str, m: Any, *, eta: float, a: Any, b: Any
+    ) -> _Problem:
         """Return the setting from a user's arguments."""
         link = MultiIndexLink.from_expression(link) if isinstance(link, str) else link
         if not isinstance(link, MultiIndexLink):

@@ -17,6 +17,7 @@ if __name__ == "__main__":
         os.environ.setdefault(_name, "1")
 
 import math
+from itertools import pairwise
 
 import numpy as np
 from scipy.integrate import quad
@@ -66,9 +67,7 @@ def known_values(product):
         error = 0.0 if found.value == exact else abs(found.value - exact)
         print(f"   {text:18s} {found.value:.15g}  error {error:.1e}  {cpu:.2f} s")
     for activation in ("quad", "gelu"):
-        print(
-            f"   square loss, {activation}: {nn_threshold(activation, 'square', 'z**2').value} (bar: no finite threshold)"
-        )
+        print(f"   square loss, {activation}: {nn_threshold(activation, 'square', 'z**2').value} (bar: none finite)")
 
 
 def _cosine():
@@ -91,7 +90,7 @@ def _bessel():
     cuts = (0, 1e-8, 1e-4, 1e-2, 1, 10, 40)
     return 1 + 2 * sum(
         quad(lambda y: k0(y) / np.pi * (y * k1(y) / k0(y) - 1) ** 2, a, b, epsabs=1e-15, epsrel=1e-13, limit=300)[0]
-        for a, b in zip(cuts[:-1], cuts[1:], strict=True)
+        for a, b in pairwise(cuts)
     )
 
 
@@ -151,7 +150,8 @@ def simulation(product, d=1000, seeds=10):
                 overlap = np.mean([run.snapshots[index].hard_overlaps[0] for run in runs])
                 text = "no outlier"
                 if found:
-                    text = f"outlier {low / found[0].value - 1:+.2%} (2 %)  overlap {overlap - found[0].overlap:+.3f} (0.03)"
+                    text = f"outlier {low / found[0].value - 1:+.2%} (2 %)"
+                    text += f"  overlap {overlap - found[0].overlap:+.3f} (0.03)"
                 edge_of = second if found else low
                 print(
                     f"   {activation:9s} {loss:12s} t={t:2d}  edge {edge_of / edge - 1:+.2%} (1 %)  {text}", flush=True
@@ -189,7 +189,7 @@ def dynamics(product):
     ):
         error = np.std(samples, ddof=1) / len(samples) ** 0.5
         print(
-            f"   d=2000 {name}: {np.mean(samples):.5f} against {value:.5f}, {(np.mean(samples) - value) / error:+.1f} s.e."
+            f"   d=2000 {name}: {np.mean(samples):.5f}, theory {value:.5f}, {(np.mean(samples) - value) / error:+.1f} s.e."
         )
 
 
@@ -237,7 +237,7 @@ def estimator(product, seeds=10):
             overlaps.append(found.components_[0, 0] ** 2)
         error = np.std(overlaps, ddof=1) / seeds**0.5
         print(
-            f"   delta={delta}: overlap^2 {np.mean(overlaps):.4f} +- {error:.4f}, theory {found.predicted_overlap_:.4f} "
+            f"   delta={delta}: {np.mean(overlaps):.4f} +- {error:.4f}, theory {found.predicted_overlap_:.4f} "
             f"(bar 0.03)",
             flush=True,
         )
@@ -247,7 +247,7 @@ def estimator(product, seeds=10):
     _, dense = timed(lambda: np.linalg.eigh((X.T * T) @ X / 8000))
     found, ours = timed(SpectralIndexEstimator(link="z**2").fit, X, y)
     print(
-        f"   d=2000, n=8000: {ours:.2f} s, dense {dense:.2f} s, ratio {dense / ours:.1f} (bar 20); {found.n_iter_} products"
+        f"   d=2000, n=8000: {ours:.2f} s, dense {dense:.2f} s, ratio {dense / ours:.1f} (20); {found.n_iter_} products"
     )
 
 
@@ -259,9 +259,7 @@ def experiment(product):
         "quad", loss, "z**2", 20, d=200, deltas=[2.0, 3.0, 3.6, 5.0, 7.0], eta=0.3, n_steps=800,
         init="zero_output", n_jobs=2, checkpoint=os.environ.get("DERAND_CHECKPOINT"),
     )  # fmt: skip
-    print(
-        f"   success {curve.success.tolist()} at {curve.deltas.tolist()}; {time.perf_counter() - begin:.0f} s (bar 600 s)"
-    )
+    print(f"   success {curve.success.tolist()} at {curve.deltas.tolist()}; {time.perf_counter() - begin:.0f} s (600)")
 
 
 SECTIONS = {

@@ -66,7 +66,7 @@ def test_dynamics_at_time_zero_is_the_quadrature():
     """Two neurons of equal weights and signs are one; so the sampled law has the threshold of the exact one."""
     from derand.spectral.threshold import _Problem
 
-    problem = _Problem.checked("half-quad", "pseudo-huber", "z**2", "random", 1, 0.2, None, None)
+    problem = _Problem.checked("half-quad", "pseudo-huber", "z**2", "random", 1, eta=0.2, a=None, b=None)
     exact = nn_threshold("half-quad", "pseudo-huber", "z**2").value
     values = [problem.law(1.0, 0, 1 << 14, seed).threshold("left").value for seed in range(4)]
     assert abs(np.mean(values) - exact) < 4 * np.std(values, ddof=1) / 2 + 1e-3
