@@ -11,7 +11,7 @@ TREES = {path: ast.parse(path.read_text(encoding="utf-8")) for path in FILES}
 FUNCTION = (ast.FunctionDef, ast.AsyncFunctionDef)
 #: Libraries that only some layers may import, with the paths that may.
 RESERVED = {
-    "sklearn": ("derand/estimators/",),
+    "sklearn": ("derand/estimators/", "derand/commands/comparisons.py"),
     "networkx": ("derand/graphs/", "derand/commands/comparisons.py"),
     "matplotlib": ("derand/plotting/",),
     "cvxpy": ("derand/maxcut/baselines.py",),

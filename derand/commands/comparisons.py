@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from types import MappingProxyType
@@ -15,7 +16,7 @@ from derand.commands.demonstrations import DEMONSTRATIONS, Demonstration
 from derand.commands.graph_input import karloff_graph, to_problem
 from derand.maxcut.problem import MaxCutProblem
 
-__all__ = ["SUITES", "embedding_rows", "judge_point", "maxcut_rows", "sosp_rows", "torus_graph"]
+__all__ = ["SUITES", "embedding_rows", "judge_point", "maxcut_rows", "sosp_rows", "structure_rows", "torus_graph"]
 
 _GTOL, _CURV_TOL = 1e-6, 1e-3
 _SCIPY = ("L-BFGS-B", "BFGS", "Newton-CG", "trust-ncg", "trust-krylov")
@@ -258,6 +259,82 @@ def _best_random(X: FloatArray, k: int, rng: np.random.Generator) -> FloatArray:
     return min(maps, key=lambda M: distortion_report(X, M).distortion)
 
 
+def structure_rows(seed: int) -> Iterator[Row]:
+    """Yield the errors of the direction that a response depends on, found from 500 samples in 20 dimensions.
+
+    Parameters
+    ----------
+    seed : int
+        Of the samples and of the methods.
+
+    Yields
+    ------
+    dict
+        One row for each link and method: sine of the angle to the true direction, and for derand the limit of
+        efficient estimators.
+    """
+    from derand.structure import efficiency_bound, subspace_distance
+
+    rng = np.random.default_rng(seed)
+    for name, link in _LINKS.items():
+        X, direction = rng.standard_normal((500, 20)), rng.standard_normal((1, 20))
+        direction /= np.linalg.norm(direction)
+        y = link((X @ direction.T)[:, 0]) + 0.2 * rng.standard_normal(500)
+        for method, find in _DIRECTION_FINDERS.items():
+            with warnings.catch_warnings(action="ignore"):  # of iterations that ran out
+                error = subspace_distance(find(X, y, seed), direction)
+            bound = efficiency_bound(partial(_of_column, link), 500, 20, 0.2) if method == "derand" else None
+            task = f"direction of a {name}, 500 samples, 20 dimensions"
+            yield {"task": task, "method": method, "subspace_error": error, "efficiency_bound": bound}
+
+
+def _of_column(link: Callable[[FloatArray], FloatArray], z: FloatArray) -> FloatArray:
+    """Return a link of points of shape (m, 1)."""
+    return link(z[:, 0])
+
+
+def _by_structure(X: FloatArray, y: FloatArray, seed: int) -> FloatArray:
+    """Return derand's direction."""
+    from derand.estimators import StructureRegressor
+
+    return np.asarray(StructureRegressor(1, random_state=seed).fit(X, y).components_)
+
+
+def _by_pls(X: FloatArray, y: FloatArray, seed: int) -> FloatArray:
+    """Return the direction of scikit-learn's partial least squares."""
+    from sklearn.cross_decomposition import PLSRegression
+
+    return np.asarray(PLSRegression(1).fit(X, y).x_rotations_.T)
+
+
+def _by_slices(X: FloatArray, y: FloatArray, seed: int) -> FloatArray:
+    """Return the direction of sliced inverse regression, which scikit-learn doesn't have."""
+    from derand.estimators import SliceReducer
+
+    return np.asarray(SliceReducer(1, method="sir").fit(X, y).components_)
+
+
+def _by_network(X: FloatArray, y: FloatArray, seed: int) -> FloatArray:
+    """Return the leading direction of the first layer of scikit-learn's network."""
+    from sklearn.neural_network import MLPRegressor
+
+    network = MLPRegressor(hidden_layer_sizes=(50,), early_stopping=True, max_iter=2000, random_state=seed).fit(X, y)
+    return np.linalg.svd(network.coefs_[0].T)[2][:1]
+
+
+_LINKS: Mapping[str, Callable[[FloatArray], FloatArray]] = MappingProxyType(
+    {"tanh": lambda t: np.tanh(1.5 * t), "square": lambda t: t * t, "cosine": lambda t: np.cos(2.0 * t)}
+)
+_DIRECTION_FINDERS: Mapping[str, Callable[[FloatArray, FloatArray, int], FloatArray]] = MappingProxyType(
+    {
+        "derand": _by_structure,
+        "sliced inverse regression": _by_slices,
+        "scikit-learn partial least squares": _by_pls,
+        "scikit-learn network, first layer": _by_network,
+    }
+)
+
+
 class _Stopwatch:
     """CPU time of a block."""
 
@@ -272,5 +349,5 @@ class _Stopwatch:
 
 
 SUITES: Mapping[str, Callable[[int], Iterator[Row]]] = MappingProxyType(
-    {"sosp": sosp_rows, "maxcut": maxcut_rows, "embedding": embedding_rows}
+    {"sosp": sosp_rows, "maxcut": maxcut_rows, "embedding": embedding_rows, "structure": structure_rows}
 )

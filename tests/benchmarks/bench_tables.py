@@ -14,7 +14,7 @@ SUITES = {
     "sosp": "second-order stationary point",
     "maxcut": "maximum cut",
     "embedding": "linear map",
-    "structure": "directions",
+    "structure": "direction of",
 }
 TITLES = {
     "runs": "runs",
@@ -27,8 +27,8 @@ TITLES = {
     "cpu_ratio": "CPU time",
     "distortion": "distortion",
     "lower_bound_of_any_map": "lower bound of any map",
-    "subspace_error": "error of the subspace",
-    "efficiency_bound": "bound on the error",
+    "subspace_error": "sine of the angle",
+    "efficiency_bound": "limit of efficient estimators",
 }
 
 
@@ -76,8 +76,12 @@ def readme_lines(rows):
             bound = row["proved_upper_bound"]
             result, cost = f"cut {row['cut']:g}", f"{cell('cpu_ratio', row['cpu_ratio'])} CPU"
             proof = "none" if bound is None else f"no cut above {bound:g}"
+        elif "subspace_error" in row:
+            bound = row["efficiency_bound"]
+            result = f"error {row['subspace_error']:.3g}"
+            proof = "none" if bound is None else f"efficient estimators: {bound:.3g}"
         else:
-            bound = row.get("lower_bound_of_any_map")
+            bound = row["lower_bound_of_any_map"]
             result = f"distortion {row['distortion']:.3g}"
             proof = "none" if bound is None else f"no map below {bound:.3g}"
         yield f"| {task} | {method} | {result} | {proof} | {cost} |"

@@ -3,7 +3,15 @@
 import numpy as np
 import pytest
 
-from derand.commands.comparisons import SUITES, embedding_rows, judge_point, maxcut_rows, sosp_rows, torus_graph
+from derand.commands.comparisons import (
+    SUITES,
+    embedding_rows,
+    judge_point,
+    maxcut_rows,
+    sosp_rows,
+    structure_rows,
+    torus_graph,
+)
 from derand.commands.demonstrations import coupled_wells
 
 
@@ -52,5 +60,15 @@ def test_distortions_lie_above_the_bound_of_any_map():
     assert scaled["principal axes, best scale"] <= scaled["principal axes"]
 
 
+@pytest.mark.slow
+def test_directions_are_found_for_every_link():
+    rows = list(structure_rows(0))
+    for task in {row["task"] for row in rows}:
+        ours, *peers = [row for row in rows if row["task"] == task]
+        # One draw of 500 samples: within twice the limit of efficient estimators.
+        assert ours["subspace_error"] < 2.0 * ours["efficiency_bound"]
+        assert all(ours["subspace_error"] < peer["subspace_error"] <= 1.0 for peer in peers)
+
+
 def test_suites_are_named():
-    assert set(SUITES) >= {"sosp", "maxcut", "embedding"}
+    assert set(SUITES) == {"sosp", "maxcut", "embedding", "structure"}
