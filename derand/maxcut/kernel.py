@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from derand.maxcut.canonical import canonical_order
 from derand.maxcut.certificate import KernelBound, bound_kernel
 from derand.maxcut.clock import Clock
 from derand.maxcut.derandomize import Derandomization, derandomize
 from derand.maxcut.exhaustive import best_cut_exhaustive
 from derand.maxcut.local_search import one_flip, tabu_search
-from derand.maxcut.problem import MaxCutProblem, SideArray
+from derand.maxcut.problem import IndexArray, MaxCutProblem, SideArray
 from derand.maxcut.relaxation import Relaxation, solve_relaxation
 from derand.maxcut.search import search_cut, sweep_work
 
@@ -30,7 +33,7 @@ _LARGE = 50_000
 _LARGE_PRODUCTS, _LARGE_EVALUATIONS, _LARGE_WORK = 150, 50, 7e10
 _EVALUATIONS = 2000
 # Sweeps of small kernels are cheap: they may take more of them.
-_SMALL, _SMALL_FACTOR = 3000, 3
+_SMALL, _SMALL_FACTOR, _MIDDLE_FACTOR = 3000, 3, 2
 _TABU_LIMIT = 1000
 
 
@@ -81,6 +84,9 @@ class KernelSolver:
         self.derandomization: Derandomization | None = None
         self.is_rounded = False
         self._relaxation: Relaxation | None = None
+        # The stages see the vertices in an order of the graph itself, so that labels don't matter for the value.
+        self._order: IndexArray = canonical_order(problem) if problem.n <= _LARGE else np.arange(problem.n)
+        self._ordered = problem.subproblem(self._order) if problem.n <= _LARGE else problem
 
     @property
     def chain(self) -> tuple[float, float, float]:
@@ -103,25 +109,32 @@ class KernelSolver:
         if self.clock.is_over():
             return
         is_large = self.problem.n > _LARGE
-        self._relaxation = solve_relaxation(
-            self.problem,
+        relaxation = solve_relaxation(
+            self._ordered,
             tol=_BOUND_TOL if self.settings.bound and not is_large else _CUT_TOL,
             max_rank=8 if is_large else None,
             max_products=_LARGE_PRODUCTS if is_large else 4000,
             time_limit=self.clock.remaining(0.3 * self.share),
         )
+        self._relaxation = replace(
+            relaxation,
+            vectors=self._restored(relaxation.vectors),
+            multipliers=self._restored(relaxation.multipliers),
+        )
         result = derandomize(
-            self.problem,
-            self._relaxation.vectors,
+            self._ordered,
+            relaxation.vectors,
             method=self.settings.method,
             max_evals=_LARGE_EVALUATIONS if is_large else _EVALUATIONS,
             time_limit=self.clock.remaining(0.5 * self.share),
             should_stop=self.clock.is_over,
             rng=self.stream.spawn(1)[0],
         )
+        improved = one_flip(self._ordered, result.side)
+        result = replace(result, side=self._restored(result.side))
         self.derandomization, self.rounded, self.is_rounded = result, result.side, True
         self._keep(result.side)
-        self._keep(one_flip(self.problem, result.side))
+        self._keep(self._restored(improved))
         self.notify("derandomization")
 
     def early_bound(self) -> None:
@@ -138,7 +151,7 @@ class KernelSolver:
     def search(self) -> None:
         """Search for better cuts."""
         target = None if self.bound is None else self.bound.upper_bound
-        sweeps = self.settings.sweeps * (_SMALL_FACTOR if self.problem.n <= _SMALL else 1)
+        sweeps = self.settings.sweeps * (_SMALL_FACTOR if self.problem.n <= _SMALL else _MIDDLE_FACTOR)
         work = min(self.settings.work * self.share, sweeps * _REPLICAS * sweep_work(self.problem))
         if self.problem.n > _LARGE and self.settings.work <= 3e11:
             work = min(work, _LARGE_WORK)
@@ -146,23 +159,31 @@ class KernelSolver:
         if work <= 0.0 or is_done or self.problem.n <= _ALL_CUTS or self.clock.is_over():
             return
         found = search_cut(
-            self.problem,
-            self.side[:, None],
+            self._ordered,
+            self.side[self._order][:, None],
             work=work,
             rng=self.stream.spawn(1)[0],
             clock=self.clock,
             target=target,
             report=self._report,
         )
-        self._keep(found)
+        self._keep(self._restored(found))
         if self.problem.n <= _TABU_LIMIT:
-            self._keep(tabu_search(self.problem, self.side, n_steps=5000, should_stop=self.clock.is_over))
+            start = self.side[self._order]
+            last = tabu_search(self._ordered, start, n_steps=5000, should_stop=self.clock.is_over)
+            self._keep(self._restored(last))
         self.notify("search")
 
     def _report(self, stage: str, side: SideArray) -> None:
         """Keep a cut of the search and tell about it."""
-        self._keep(side)
+        self._keep(self._restored(side))
         self.notify(stage)
+
+    def _restored(self, values: NDArray[Any]) -> NDArray[Any]:
+        """Return rows in the kernel's own vertex order from rows in the canonical one."""
+        restored = np.empty_like(values)
+        restored[self._order] = values
+        return restored
 
     def _keep(self, side: SideArray) -> None:
         """Keep a cut that is better."""

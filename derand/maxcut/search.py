@@ -24,12 +24,15 @@ _SMALL = 3000
 _FIRST_SWEEPS, _REHEAT_SWEEPS = 1000, 5000
 # Longest population annealing: up to _SMALL vertices, and above, where the budget allows few of them.
 _LONGEST_SWEEPS = (16_000, 4000)
+# Temperatures of reheating: the first reorganises regions, the second mends details.
+_REHEAT = (0.5, 0.5, 0.35)
+_LONG_SHARE = 1.0 / 3.0
 # A search ends when so many independent rounds have ended at the best value.
 _ENOUGH_HITS = 5
 # Renormalization: sweeps on every level, replicas on small and on large graphs, levels below the first as its multiple.
 _RENORMALIZATION_SWEEPS = 400
 _RENORMALIZATION_REPLICAS = (32, 64)
-_LOWER_LEVELS = 2.0
+_LOWER_LEVELS = 4.0
 # Work of tabu walks by vertex and replica, for all steps and levels; measured.
 _TABU_WORK = 170_000
 # Above this the colour classes of a short chain's many replicas leave the cache.
@@ -225,7 +228,7 @@ class _Rounds:
         self.unit = float(sweep_work(pool.problem) + 4000 * self.annealer.n_classes / _REPLICAS)
         self.left = work
         self.sweeps = _FIRST_SWEEPS
-        self.hits, self.is_long = 0, False
+        self.hits, self.reheats, self.is_long = 0, 0, False
         self.best: dict[str, int | float] = {}
 
     def is_over(self) -> bool:
@@ -281,7 +284,7 @@ class _Rounds:
         possible = self._affordable(int(self.left / (self.replicas * self.unit)) + 1)
         if self.pool.problem.n > _SMALL and is_main:
             # One long run pays on large graphs; the rest goes into reheating its result.
-            sweeps, self.is_long = max(sweeps, possible // 3), True
+            sweeps, self.is_long = max(sweeps, int(_LONG_SHARE * possible)), True
         self.sweeps = min(2 * self.sweeps, _LONGEST_SWEEPS[self.pool.problem.n > _SMALL])
         self.left -= sweeps * self.replicas * self.unit
         found = self.run.anneal(self.annealer, sweeps, n_replicas=self.replicas, hot=self.hot)
@@ -293,9 +296,10 @@ class _Rounds:
         # The replicas differ from it in regions far apart; recombination adds up the gains of all regions.
         sweeps = self._affordable(_REHEAT_SWEEPS)
         self.left -= sweeps * self.replicas * self.unit
-        best = self.pool.best
+        best, hot = self.pool.best, _REHEAT[self.reheats % len(_REHEAT)]
+        self.reheats += 1
         start = np.repeat(best[:, None], self.replicas, axis=1)
-        found = self.run.anneal(self.annealer, sweeps, n_replicas=self.replicas, hot=0.3, start=start)
+        found = self.run.anneal(self.annealer, sweeps, n_replicas=self.replicas, hot=hot, start=start)
         return one_flip(self.pool.problem, recombine(self.pool.problem, best, found)[0])
 
     def _chain(self) -> SideArray:

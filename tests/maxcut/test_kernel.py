@@ -4,7 +4,8 @@ import numpy as np
 
 from derand.maxcut.clock import Clock
 from derand.maxcut.kernel import KernelSolver, Settings
-from tests.maxcut.graphs import brute_force, karloff, petersen, random_graph
+from derand.maxcut.problem import MaxCutProblem
+from tests.maxcut.graphs import brute_force, karloff, petersen, random_graph, torus
 
 
 def solver(problem, *, sweeps=300.0, bound=True, clock=None, notes=None):
@@ -58,3 +59,20 @@ def test_nothing_happens_after_the_deadline():
         stage()
     assert kernel.bound is None
     assert not kernel.is_rounded
+
+
+def test_labels_do_not_matter():
+    # A search this short ends well below the optimum, so that equal values aren't both the optimum.
+    problem = torus(30, 30, np.random.default_rng(6))
+    values = []
+    for seed in range(3):
+        names = np.random.default_rng(seed).permutation(problem.n) if seed else np.arange(problem.n)
+        relabelled = MaxCutProblem.from_edges(
+            names[problem.heads], names[problem.tails], problem.exact_weights, n=problem.n
+        )
+        kernel = solver(relabelled, sweeps=2.0, bound=False)
+        kernel.relax()
+        rounded = relabelled.cut_value(kernel.side)
+        kernel.search()
+        values.append((relabelled.cut_value(kernel.rounded), rounded, relabelled.cut_value(kernel.side)))
+    assert values[0] == values[1] == values[2]
