@@ -23,8 +23,8 @@ __all__ = ["StructureRegressor"]
 
 
 class StructureRegressor(
-    ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiOutputMixin, RegressorMixin, BaseEstimator
-):  # type: ignore[misc]
+    ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiOutputMixin, RegressorMixin, BaseEstimator  # type: ignore[misc]
+):
     r"""Directions that a response depends on, their number, error bars, and the regression on them.
 
     For :math:`y = f(Bx) + \text{noise}` with a smooth f it finds the rows of B; see
@@ -62,7 +62,8 @@ class StructureRegressor(
     stderr_ : ndarray of shape (n_components_, n_features_in_)
         Standard errors of the entries of `components_`, from the information matrix.
     certificate_ : ConfidenceCone
-        Estimated law of the error; ``certificate_.angle(0.95)`` bounds the norm of the sines with 95 per cent probability.
+        Estimated law of the error; ``certificate_.angle(0.95)`` bounds the norm of the sines
+        with 95 per cent probability.
     start_ : str
         Start that was polished.
     n_iter_ : int

@@ -1,1 +1,1 @@
-"""Estimation of the subspace that a response depends on, from samples: whitening, starts, polishing, rank, error bars."""
+"""Estimation of the directions that a response depends on: starts, polishing, their number, error bars, classes."""

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import scipy.special
+from numpy.typing import NDArray
 
 from derand._utils.rng import RNGLike, check_rng
 from derand._utils.validation import FloatArray, check_array, check_int, check_option
@@ -176,10 +177,16 @@ def estimate_class_structure(
 class _Data:
     """Standardised samples and the models that can be fitted to them."""
 
-    def __init__(self, X: FloatArray, targets: FloatArray, weight: FloatArray, order: FloatArray, max_iter: int) -> None:
+    def __init__(
+        self, X: FloatArray, targets: FloatArray, weight: FloatArray, order: NDArray[np.int64], max_iter: int
+    ) -> None:
         self.X, self.targets, self.weight, self.order, self.max_iter = X, targets, weight, order, max_iter
         self.linear: dict[float, LogisticFit] = {}
         self.matrices: dict[str, FloatArray] = {}
+
+    def part(self, rows: NDArray[np.int64]) -> _Data:
+        """Return some of the samples."""
+        return _Data(self.X[rows], self.targets[rows], self.weight[rows], np.arange(rows.size), self.max_iter)
 
     def regression(self, ridge: float) -> LogisticFit:
         """Return the logistic regression, fitted once for each ridge."""
@@ -236,8 +243,8 @@ def _choose(data: _Data, ranks: list[int]) -> tuple[ClassStep, list[ClassStep]]:
         step = ClassStep(ranks[0], "linear", 3.0, math.nan, math.nan)
         return step, [step]
     parts = [
-        (_Data(*(a[rows[train]] for a in (data.X, data.targets, data.weight)), np.arange(train.size), data.max_iter),
-         rows[held]) for train, held in folds
+        (data.part(rows[train]), rows[held])
+        for train, held in folds
     ]  # fmt: skip
     path: list[ClassStep] = []
     top, worse, best = data.targets.shape[1] - 1, 0, math.inf
@@ -258,13 +265,13 @@ def _choose(data: _Data, ranks: list[int]) -> tuple[ClassStep, list[ClassStep]]:
     return min(path, key=lambda step: step.loss), path
 
 
-def _held_out_losses(data: _Data, part: _Data, held: FloatArray, model: tuple[int, str, float]) -> FloatArray:
+def _held_out_losses(data: _Data, part: _Data, held: NDArray[np.int64], model: tuple[int, str, float]) -> FloatArray:
     """Return the weighted losses of a model on samples that took no part."""
     logp = scipy.special.log_softmax(part.fit(*model).scores(data.X[held]), axis=1)
     return np.asarray(-(data.targets[held] * logp).sum(axis=1) * data.weight[held])
 
 
-def _folds(labels: FloatArray, n_folds: int) -> list[tuple[FloatArray, FloatArray]]:
+def _folds(labels: NDArray[np.int64], n_folds: int) -> list[tuple[NDArray[np.int64], NDArray[np.int64]]]:
     """Return positions to fit and to hold out, a quarter of each class; every class keeps one sample to fit."""
     out = []
     for fold in range(n_folds):

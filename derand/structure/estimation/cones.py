@@ -81,7 +81,7 @@ class ConfidenceCone:
         """Standard errors of the entries of the components, of shape (k, d), from the errors across them."""
         blocks = np.einsum("iajb->ijab", self.covariance)
         variance = [np.einsum("ad,ab,bd->d", self.across, blocks[i, i], self.across) for i in range(len(blocks))]
-        return np.sqrt(np.maximum(np.array(variance).reshape(self.components.shape), 0.0))
+        return np.asarray(np.sqrt(np.maximum(np.array(variance).reshape(self.components.shape), 0.0)))
 
     @property
     def expected_error(self) -> float:
@@ -116,7 +116,7 @@ class ConfidenceCone:
         k, m = self.covariance.shape[:2]
         if m == 0:
             return 0.0
-        values = scipy.linalg.eigvalsh(self.covariance.reshape(k * m, k * m))
+        values = np.asarray(scipy.linalg.eigvalsh(self.covariance.reshape(k * m, k * m)), dtype=np.float64)
         return min(math.sqrt(k), math.sqrt(weighted_chi2_quantile(values, level)))
 
 
@@ -161,14 +161,14 @@ def confidence_cone(problem: Problem, candidate: Candidate, matrix: FloatArray) 
     step = info.C @ matrix.T @ across.T
     A = np.kron(np.linalg.inv(T), step.T)
     full = (A @ covariance @ A.T).reshape(k, d - k, k, d - k)
-    return ConfidenceCone(components, full, across, noise)
+    return ConfidenceCone(components, full, np.asarray(across, dtype=np.float64), noise)
 
 
 def _gradient_noise(problem: Problem, candidate: Candidate) -> FloatArray:
     """Return the summed covariance of the fitted gradients for unit noise, from at most 2,000 samples."""
     rows = problem.order[:_NOISE_SAMPLES]
     V = candidate.fit.gradient_noise(problem.X[rows] @ candidate.B.T)
-    return V * (problem.y.shape[1] * problem.X.shape[0] / rows.size)
+    return np.asarray(V * (problem.y.shape[1] * problem.X.shape[0] / rows.size))
 
 
 def _inverse_signal(H: FloatArray, V: FloatArray, shape: tuple[int, ...]) -> FloatArray:

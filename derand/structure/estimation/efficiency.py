@@ -129,7 +129,7 @@ def _geometry(covariance: Any, directions: Any, k: int, d: int) -> tuple[FloatAr
         raise InputError("covariance must be positive definite") from error
     precision = inverse.T @ inverse
     across = float(np.trace(precision) - np.trace(B @ precision @ B.T))
-    return np.linalg.cholesky(B @ Sigma @ B.T), across
+    return np.asarray(np.linalg.cholesky(B @ Sigma @ B.T), dtype=np.float64), across
 
 
 def _differences(link: Callable[[FloatArray], FloatArray], z: FloatArray) -> FloatArray:

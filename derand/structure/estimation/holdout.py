@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from derand._utils.validation import FloatArray
 from derand.structure.estimation.polish import Candidate, Problem, start, tune
@@ -21,14 +22,14 @@ _METHODS = ("sir", "save", "dr")
 
 
 def unpolished(problem: Problem, k: int, matrix: FloatArray, name: str) -> Candidate:
-    """Return the k leading eigenvectors of a portfolio matrix with the better tuned of a smooth and a kinked smoother."""
+    """Return the k leading eigenvectors of a portfolio matrix with the better of a smooth and a kinked smoother."""
     candidate = start(problem, np.linalg.eigh(matrix)[1][:, ::-1][:, :k].T, name)
     smoother = problem.smoother(candidate.B)
     rough = replace(candidate, fit=smoother.fit(candidate.fit.scales * 1.5, "matern"))
     return min((tune(candidate, problem), tune(rough, problem)), key=lambda c: c.score)
 
 
-def choose_by_hold_out(problem: Problem, candidate: Candidate, labels: FloatArray | None = None) -> Candidate:
+def choose_by_hold_out(problem: Problem, candidate: Candidate, labels: NDArray[np.int64] | None = None) -> Candidate:
     """Return the polished candidate, or the inverse regression that predicts held-out samples better.
 
     Parameters
@@ -70,7 +71,7 @@ def choose_by_hold_out(problem: Problem, candidate: Candidate, labels: FloatArra
     return unpolished(problem, k, portfolio(problem, labels)[best], best)
 
 
-def _rows(problem: Problem, kept: FloatArray) -> Problem:
+def _rows(problem: Problem, kept: NDArray[np.bool_]) -> Problem:
     """Return the problem on some of its samples."""
     order = problem.order[kept[problem.order]]
     position = np.cumsum(kept) - 1
@@ -78,8 +79,8 @@ def _rows(problem: Problem, kept: FloatArray) -> Problem:
     return replace(problem, X=problem.X[kept], y=problem.y[kept], weight=weight, order=position[order])
 
 
-def _losses(problem: Problem, held: FloatArray, candidate: Candidate) -> FloatArray:
+def _losses(problem: Problem, held: NDArray[np.bool_], candidate: Candidate) -> FloatArray:
     """Return the squared errors on the held-out samples."""
     fit: SmoothFit = candidate.fit
     error = np.square(problem.y[held] - fit.predict(problem.X[held] @ candidate.B.T)).sum(axis=1)
-    return error if problem.weight is None else error * problem.weight[held]
+    return np.asarray(error if problem.weight is None else error * problem.weight[held])

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.optimize
 import scipy.special
+from numpy.typing import NDArray
 
 from derand._utils.validation import FloatArray
 
@@ -92,8 +93,10 @@ def _kernel(z: FloatArray, centres: FloatArray) -> FloatArray:
     return np.asarray(np.exp(-0.5 / _SCALE**2 * np.maximum(squares, 0.0)))
 
 
-def ridge_logistic(X: FloatArray, targets: FloatArray, weight: FloatArray, ridge: float, max_iter: int = 200) -> LogisticFit:
-    r"""Return the multinomial logistic regression with penalty :math:`\tfrac\lambda2 \|U\|_F^2`, as one direction a class.
+def ridge_logistic(
+    X: FloatArray, targets: FloatArray, weight: FloatArray, ridge: float, max_iter: int = 200
+) -> LogisticFit:
+    r"""Return the multinomial logistic regression with penalty :math:`\tfrac\lambda2 \|U\|_F^2`.
 
     Parameters
     ----------
@@ -132,13 +135,13 @@ def ridge_logistic(X: FloatArray, targets: FloatArray, weight: FloatArray, ridge
 
 
 def fit_network(
-    X: FloatArray, targets: FloatArray, weight: FloatArray, start: FloatArray, rows: FloatArray, *, ridge: float,
+    X: FloatArray, targets: FloatArray, weight: FloatArray, start: FloatArray, rows: NDArray[np.int64], *, ridge: float,
     fixed: bool = False, max_iter: int = 150,
 ) -> LogisticFit:  # fmt: skip
     r"""Return directions, linear part and kernel weights that minimise one penalised multinomial loss.
 
-    The penalty is :math:`\tfrac\lambda2 (\|A\|_F^2 + \|a\|_F^2 + \|B\|_F^2)` with kernel weights A and slopes a; a short B
-    makes the model linear.  The problem isn't convex; L-BFGS ends at a stationary point near the start.
+    The penalty is :math:`\tfrac\lambda2 (\|A\|_F^2 + \|a\|_F^2 + \|B\|_F^2)` with kernel weights A and slopes a; a short
+    B makes the model linear.  The problem isn't convex; L-BFGS ends at a stationary point near the start.
 
     Parameters
     ----------

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 import scipy.linalg
+from numpy.typing import NDArray
 
 from derand._utils.validation import FloatArray
 from derand.structure.estimation.smoother import KernelRidge, SmoothFit, n_centres
@@ -42,7 +43,7 @@ class Problem:
     X: FloatArray
     y: FloatArray
     weight: FloatArray | None
-    order: FloatArray
+    order: NDArray[np.int64]
     cap: int = 300
     max_iter: int = 8
     tol: float = 1e-5
@@ -139,7 +140,7 @@ def information(problem: Problem, candidate: Candidate) -> Information:
         cross = A[o].T @ scaled
         H -= cross
         H2 -= 2.0 * cross - (scaled * size[:, None]).T @ scaled
-    return Information(0.5 * (H + H.T), 0.5 * (H2 + H2.T), g, C)
+    return Information(0.5 * (H + H.T), 0.5 * (H2 + H2.T), g, np.asarray(C, dtype=np.float64))
 
 
 def _moved(B: FloatArray, D: FloatArray, C: FloatArray) -> FloatArray:

@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from derand._utils.validation import FloatArray
 from derand.structure.estimation.polish import Candidate, Problem, polish, principal, start, tune
@@ -75,7 +76,7 @@ def _screened(problem: Problem, k: int, starts: dict[str, FloatArray], keep: int
 
 
 def _swapped(problem: Problem, candidate: Candidate, tries: int = 2) -> Candidate:
-    """Return the candidate with its weakest direction replaced by the one that the rest's residuals ask for, if better."""
+    """Return the candidate, or a better one with its weakest direction replaced by one that the residuals ask for."""
     for _ in range(tries):
         z = problem.X @ candidate.B.T
         gradient = candidate.fit.value_and_gradient(z)[1]
@@ -147,7 +148,7 @@ def _kinked(problem: Problem, best: Candidate) -> Candidate:
 
 
 def fit_path(
-    problem: Problem, max_components: int, n_components: int | None = None, labels: FloatArray | None = None
+    problem: Problem, max_components: int, n_components: int | None = None, labels: NDArray[np.int64] | None = None
 ) -> tuple[list[Candidate], list[RankStep]]:
     """Return the fits for one given number of directions, or for 1, 2, ... until BIC has risen twice in a row.
 
@@ -173,7 +174,9 @@ def fit_path(
     n, r = problem.X.shape
     candidates: list[Candidate] = []
     path: list[RankStep] = []
-    total = float(np.square(problem.y).sum() if problem.weight is None else problem.weight @ np.square(problem.y).sum(1))
+    total = float(
+        np.square(problem.y).sum() if problem.weight is None else problem.weight @ np.square(problem.y).sum(1)
+    )
     ranks = range(1, min(max_components, r) + 1) if n_components is None else [min(n_components, r)]
     best, rises = math.inf, 0
     for k in ranks:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
+from numpy.typing import NDArray
 
 from derand._utils.validation import FloatArray, check_option
 
@@ -11,7 +14,7 @@ __all__ = ["METHODS", "slice_labels", "sliced_matrix"]
 METHODS = ("sir", "save", "phd", "dr")
 
 
-def slice_labels(y: FloatArray, n_slices: int, weight: FloatArray | None = None) -> FloatArray:
+def slice_labels(y: FloatArray, n_slices: int, weight: FloatArray | None = None) -> NDArray[np.int64]:
     """Return the slice of every sample: equal weight in each, and equal responses in one slice.
 
     Parameters
@@ -43,7 +46,7 @@ def slice_labels(y: FloatArray, n_slices: int, weight: FloatArray | None = None)
 
 
 def sliced_matrix(
-    X: FloatArray, labels: FloatArray, method: str, y: FloatArray | None = None, weight: FloatArray | None = None
+    X: FloatArray, labels: NDArray[np.int64], method: str, y: FloatArray | None = None, weight: FloatArray | None = None
 ) -> FloatArray:
     r"""Return the matrix whose leading eigenvectors estimate the directions, for whitened X.
 
@@ -105,7 +108,7 @@ def sliced_matrix(
     eye, sir, squares = np.eye(d), np.zeros((d, d)), np.zeros((d, d))
     order = np.argsort(labels, kind="stable")
     ends = np.searchsorted(labels[order], np.arange(int(labels.max(initial=-1)) + 2))
-    for first, last in zip(ends[:-1], ends[1:], strict=True):
+    for first, last in itertools.pairwise(ends):
         rows = order[first:last]
         share = float(w[rows].sum())
         if share <= 0.0:

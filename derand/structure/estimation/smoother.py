@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import scipy.linalg
+from numpy.typing import NDArray
 
 from derand._utils.validation import FloatArray, check_option
 from derand.exceptions import InputError
@@ -216,7 +217,7 @@ class KernelRidge:
         self,
         z: FloatArray,
         y: FloatArray,
-        rows: FloatArray,
+        rows: NDArray[np.int64],
         sample_weight: FloatArray | None = None,
         gamma: float = 1.0,
         extra_df: float = 0.0,

@@ -1,10 +1,11 @@
-"""The portfolio of cheap starts: inverse regressions, the linear fit, and gradients of a smoother on all coordinates."""
+"""The portfolio of cheap starts: inverse regressions, and gradients of a smoother on all coordinates."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from derand._utils.validation import FloatArray
 from derand.structure.estimation.polish import Candidate, Problem
@@ -23,7 +24,7 @@ def subproblem(problem: Problem, n: int) -> Problem:
         return problem
     rows = np.sort(problem.order[:n])
     weight = None if problem.weight is None else problem.weight[rows] / max(float(problem.weight[rows].mean()), 1e-300)
-    order = np.argsort(np.argsort(problem.order[:n]), kind="stable")
+    order = np.searchsorted(rows, problem.order[:n])
     return replace(problem, X=problem.X[rows], y=problem.y[rows], weight=weight, order=order)
 
 
@@ -64,7 +65,7 @@ def gradient_matrix(problem: Problem, rounds: int = 3) -> FloatArray:
     return M
 
 
-def portfolio(problem: Problem, labels: FloatArray | None = None) -> dict[str, FloatArray]:
+def portfolio(problem: Problem, labels: NDArray[np.int64] | None = None) -> dict[str, FloatArray]:
     """Return the matrices whose leading eigenvectors are starts, by name.
 
     Parameters

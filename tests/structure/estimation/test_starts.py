@@ -1,0 +1,42 @@
+import numpy as np
+import pytest
+
+from derand.structure.estimation.polish import Problem, start
+from derand.structure.estimation.starts import gradient_matrix, next_directions, portfolio, subproblem
+
+
+def _problem(link, n=400, d=6):
+    X = np.random.default_rng(0).standard_normal((n, d))
+    y = link(X)
+    return Problem(X, ((y - y.mean()) / y.std())[:, None], None, np.random.default_rng(1).permutation(n))
+
+
+def test_portfolio_sees_linear_and_even_links():
+    matrices = portfolio(_problem(lambda X: X[:, 0] + X[:, 1] ** 2))
+    assert set(matrices) == {"dr", "sir", "save", "phd", "agop"}
+    for M in matrices.values():
+        assert np.linalg.eigvalsh(M)[0] > -1e-10 * np.trace(M)
+    top = np.linalg.eigh(matrices["dr"])[1][:, -2:]
+    assert np.linalg.norm(top[:2]) ** 2 > 1.8
+    assert abs(np.linalg.eigh(matrices["sir"])[1][0, -1]) > 0.9
+    assert abs(np.linalg.eigh(matrices["phd"])[1][1, -1]) > 0.9
+
+
+def test_gradients_of_a_wave():
+    M = gradient_matrix(_problem(lambda X: np.sin(2 * X[:, 2]), 600, 3))
+    assert abs(np.linalg.eigh(M)[1][2, -1]) > 0.95
+
+
+@pytest.mark.parametrize("name", ["moments", "gradients"])
+def test_next_direction_is_the_missing_one(name):
+    problem = _problem(lambda X: X[:, 0] + 0.7 * X[:, 1] ** 2)
+    found = next_directions(problem, start(problem, np.eye(6)[:1], "first"))[name]
+    assert abs(found[1, 1]) > 0.9
+    np.testing.assert_allclose(found @ found.T, np.eye(2), atol=1e-10)
+
+
+def test_subproblem_keeps_landmarks_first():
+    problem = _problem(lambda X: X[:, 0])
+    part = subproblem(problem, 100)
+    np.testing.assert_array_equal(part.X[part.order], problem.X[problem.order[:100]])
+    assert subproblem(problem, 400) is problem
