@@ -46,7 +46,7 @@ def maxcut(
         random hyperplane (for comparison).
     effort : {"derandomize", "quick", "default", "thorough"}
         How long to search after the rounding: not at all, or up to 2,000, 40,000 or 400,000 sweeps of 32 replicas;
-        three times as many up to 3,000 vertices, fewer on large graphs.
+        three times as many up to 3,000 vertices, twice above, fewer on large graphs.
     bound : bool, default True
         Whether to prove an upper bound.
     time_limit : float, optional
