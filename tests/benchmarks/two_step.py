@@ -61,7 +61,7 @@ def exact():
     ]
 
 
-def theory(d=3000, seeds=16, orders=4):
+def theory(d=3000, seeds=32, orders=4):
     """Bar 2: plain directions in simulation, every overlap and inner product against its limit."""
     met = []
     for gamma in (0.5, 1.0, 2.0):
@@ -102,10 +102,10 @@ def memory():
     return [line("slope with memory, plain", f"{slope:.2f}, {plain:.2f}", "-1/2, 0", slope < -0.4 and plain > -0.1)]
 
 
-def outliers():
+def outliers(sizes=(1000, 2000)):
     """Bar 4: first and second outlier against the singular values."""
     worst = {1: [], 2: []}
-    for size in (1000, 2000):
+    for size in sizes:
         for degree in (2, 3):
             series = [0.0, *(1.0 / math.factorial(k) for k in range(1, degree + 1))]
             for seed, ratio in ((0, (1, 1)), (1, (1, 2)), (2, (2, 1))):
