@@ -189,7 +189,7 @@ def dynamics(product):
     ):
         error = np.std(samples, ddof=1) / len(samples) ** 0.5
         print(
-            f"   d=2000 {name}: {np.mean(samples):.5f}, theory {value:.5f}, {(np.mean(samples) - value) / error:+.1f} s.e."
+            f"   d=2000 {name} {np.mean(samples):.5f}, theory {value:.5f}, {(np.mean(samples) - value) / error:+.1f} se"
         )
 
 
