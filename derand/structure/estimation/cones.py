@@ -129,9 +129,10 @@ def confidence_cone(problem: Problem, candidate: Candidate, matrix: FloatArray) 
     .. math:: s^2 H^{-1} J^\top (I-S)^2 J\, H^{-1}, \qquad H = J^\top (I-S) J - V \otimes I,
 
     where V is the noise of the fitted gradients, :math:`E \sum_i (\hat g_i - g_i)(\hat g_i - g_i)^\top`: it raises the
-    variance of the score but not the curvature of the expected profile, which leaving it out would overstate by the
-    square.  The covariance is carried to the columns of the data by the delta method.  It holds for independent noise of one variance, a smooth link
-    and a start in the right basin; selection of the rank isn't part of it.
+    variance of the score but not the curvature of the expected profile, which leaving it out would
+    overstate by the square.  The covariance is carried to the columns of the data by the delta method.
+
+    It holds for independent noise of one variance, a smooth link and a start in the right basin; selection of the rank isn't part of it.
 
     Parameters
     ----------

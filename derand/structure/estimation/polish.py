@@ -150,11 +150,9 @@ def _moved(B: FloatArray, D: FloatArray, C: FloatArray) -> FloatArray:
 
 
 def principal(candidate: Candidate, problem: Problem) -> Candidate:
-    """Return the candidate with axes along the principal curvatures of its link, so that one length scale fits each.
-
-    The axes of the mean squared Hessian, not of the gradients: a link z_1 h(z_2) is linear, of any length scale, along
-    its first axis however large its slope there.
-    """
+    """Return the candidate with axes along the principal curvatures of its link, so that one length scale fits each."""
+    # Of the mean squared Hessian, not of the gradients: a link z_1 h(z_2) is linear, of any length scale, along its
+    # first axis however large its slope there.
     k = candidate.B.shape[0]
     if k == 1:
         return candidate

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from derand._utils.validation import FloatArray
 from derand.structure.estimation.polish import Candidate, Problem, polish, principal, start, tune
+from derand.structure.estimation.smoother import SmoothFit
 from derand.structure.estimation.starts import next_directions, portfolio, subproblem
 
 __all__ = ["RankStep", "bic", "fit_path", "fit_rank"]
@@ -18,6 +19,8 @@ _SCREEN = 2000
 _MIDDLE = 8000
 #: A kernel with kinks has to beat the smooth one by this factor of GCV.
 _MATERN_GAIN = 0.98
+#: From so many directions on one rise of BIC ends the path; below, an interaction may hide behind a rise.
+_SURE = 3
 
 
 @dataclass(frozen=True)
@@ -147,10 +150,20 @@ def _kinked(problem: Problem, best: Candidate) -> Candidate:
     return best
 
 
+def _priced(problem: Problem, found: Candidate) -> SmoothFit:
+    """Return the smoother on a candidate's subspace whose scales and ridge have the least BIC: GCV spends too much."""
+    smoother, n = problem.smoother(found.B), problem.X.shape[0]
+    scales = found.fit.scales
+    fits = [smoother.fit(scales * factor, found.fit.kernel, criterion="bic") for factor in (1.0, 1.7, 3.0)]
+    return min(fits, key=lambda f: math.log(max(f.rss, 1e-300)) + math.log(n) * f.df / n)
+
+
 def fit_path(
     problem: Problem, max_components: int, n_components: int | None = None, labels: NDArray[np.int64] | None = None
 ) -> tuple[list[Candidate], list[RankStep]]:
-    """Return the fits for one given number of directions, or for 1, 2, ... until BIC has risen twice in a row.
+    """Return the fits for one given number of directions, or for 1, 2, ... until BIC rises.
+
+    One rise ends the path from three directions on, two before.
 
     Parameters
     ----------
@@ -182,13 +195,13 @@ def fit_path(
     for k in ranks:
         previous = candidates[-1] if candidates else None
         found = fit_rank(problem, k, matrices, previous, keep=3 if n_components else 2)
-        fit = found.fit
+        fit = _priced(problem, found)
         share = fit.rss / max(total, 1e-300)
         score = bic(share, fit.df, n, k, r, problem.y.shape[1])
         candidates.append(found)
         path.append(RankStep(k, score, share, fit.df, found.name))
         rises = 0 if score < best else rises + 1
         best = min(best, score)
-        if rises == 2:
+        if rises == 2 or (rises and k >= _SURE):
             break
     return candidates, path

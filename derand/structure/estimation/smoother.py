@@ -16,8 +16,9 @@ __all__ = ["KERNELS", "KernelRidge", "SmoothFit", "n_centres", "polynomial_featu
 
 KERNELS = ("gaussian", "matern")
 #: Ridges tried, relative to the number of samples.
-_RIDGES = np.logspace(-9.0, 0.5, 39)
-_JITTER = 1e-10
+_RIDGES = np.logspace(-8.0, 0.5, 35)
+# The Gram matrix of the features loses n eps / jitter; the smallest ridge has to be above that.
+_JITTER = 1e-8
 _SQRT3 = math.sqrt(3.0)
 
 
@@ -41,9 +42,9 @@ def n_centres(k: int, n: int, cap: int = 300) -> int:
     Examples
     --------
     >>> [n_centres(k, 1000) for k in (1, 2, 3, 4, 5)]
-    [40, 100, 180, 250, 300]
+    [40, 100, 180, 200, 220]
     """
-    return max(1, min({1: 40, 2: 100, 3: 180, 4: 250}.get(k, 300), cap, n))
+    return max(1, min({1: 40, 2: 100, 3: 180, 4: 200}.get(k, 220), cap, n))
 
 
 def polynomial_features(z: FloatArray, degree: int) -> FloatArray:
@@ -240,7 +241,9 @@ class KernelRidge:
         self.Qy = self.Q.T @ self.y
         self.rest = float(np.square(self.y - self.Q @ self.Qy).sum())
 
-    def fit(self, scales: FloatArray, kernel: str = "gaussian", ridge: float | None = None) -> SmoothFit:
+    def fit(
+        self, scales: FloatArray, kernel: str = "gaussian", ridge: float | None = None, *, criterion: str = "gcv"
+    ) -> SmoothFit:
         """Return the fit for given length scales.
 
         Parameters
@@ -250,7 +253,9 @@ class KernelRidge:
         kernel : {"gaussian", "matern"}
             "matern" is the one of smoothness 3/2, for links with kinks and jumps.
         ridge : float, optional
-            The ridge; the one of least GCV by default.
+            The ridge; the one of least score by default.
+        criterion : {"gcv", "bic"}
+            Score of a ridge: GCV for the best prediction, BIC, with fewer degrees of freedom, to compare models.
 
         Returns
         -------
@@ -260,9 +265,10 @@ class KernelRidge:
         Raises
         ------
         InputError
-            If the kernel is unknown.
+            If the kernel or the criterion is unknown.
         """
         check_option(kernel, "kernel", KERNELS)
+        check_option(criterion, "criterion", ("gcv", "bic"))
         n = self.z.shape[0]
         K = _kernel(self.z, self.centres, scales, kernel)[0]
         inner = _kernel(self.centres, self.centres, scales, kernel)[0]
@@ -274,7 +280,7 @@ class KernelRidge:
         gram = Kw.T @ Kw - QK.T @ QK
         gram = _solve_lower(L, _solve_lower(L, gram).T)
         e, V = scipy.linalg.eigh(0.5 * (gram + gram.T), check_finite=False)
-        keep = e > 1e-13 * max(float(e[-1]), 0.0)
+        keep = e > 1e-11 * n
         e, V = e[keep], V[:, keep]
         t = V.T @ _solve_lower(L, Kw.T @ self.y - QK.T @ self.Qy)
         ridges = _RIDGES * n if ridge is None else np.array([ridge])
@@ -284,7 +290,8 @@ class KernelRidge:
         rss = np.maximum(self.rest - ((2.0 - h) * h) @ power, 1e-14 * self.rest)
         room = np.maximum(n - self.gamma * df - self.extra_df, 1e-3 * n)
         gcv = n * rss / np.square(room)
-        best = int(np.argmin(gcv))
+        score = gcv if criterion == "gcv" else n * np.log(np.maximum(rss, 1e-300)) + math.log(n) * df
+        best = int(np.argmin(score))
         lam = float(ridges[best])
         a = V @ (t / (e + lam)[:, None])
         weights = scipy.linalg.solve_triangular(L, a, lower=True, trans="T", check_finite=False)

@@ -21,7 +21,7 @@ def _dense(z, y, centres, scales, ridge, weight):
     P = polynomial_features(z, 2)
     design = np.column_stack([P, K])
     penalty = np.zeros((design.shape[1],) * 2)
-    penalty[P.shape[1] :, P.shape[1] :] = ridge * (inner + 1e-10 * len(centres) * np.eye(len(centres)))
+    penalty[P.shape[1] :, P.shape[1] :] = ridge * (inner + 1e-8 * len(centres) * np.eye(len(centres)))
     weighted = design * weight[:, None]
     S = design @ np.linalg.solve(weighted.T @ design + penalty, weighted.T)
     return S @ y, np.trace(S)

@@ -1,0 +1,46 @@
+import json
+
+import numpy as np
+import pytest
+
+from derand.cli import main
+
+
+@pytest.fixture
+def files(tmp_path):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((120, 3))
+    y = (X[:, 0] + X[:, 1]) ** 2 + 0.1 * rng.standard_normal(120)
+    lines = ["a,b,c,y,kind"]
+    lines += [",".join(map(repr, row)) for row in np.column_stack([X, y]).tolist()]
+    numbers, texts = tmp_path / "numbers.csv", tmp_path / "texts.csv"
+    numbers.write_text("\n".join(["a,b,c,y", *lines[1:]]), encoding="utf-8")
+    kinds = np.where(X[:, 0] > 0, "up", "down")
+    rows = [f"{line.rpartition(',')[0]},{kind}" for line, kind in zip(lines[1:], kinds, strict=True)]
+    texts.write_text("\n".join(["a,b,c,kind", *rows]), encoding="utf-8")
+    return numbers, texts
+
+
+def test_regression(files, capsys, tmp_path):
+    pytest.importorskip("matplotlib").use("Agg")
+    picture = tmp_path / "out.png"
+    assert main(["structure", str(files[0]), "--target", "y", "-k", "1", "--quiet", "--plot", str(picture)]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert document["columns"] == ["a", "b", "c"]
+    assert np.abs(document["components"][0]).round(1).tolist() == [0.7, 0.7, 0.0]
+    assert document["task"] == "regression"
+    assert document["cone_95"] > document["expected_error"] > 0
+    assert picture.read_bytes()[:4] == b"\x89PNG"
+
+
+def test_classes(files, capsys):
+    assert main(["structure", str(files[1]), "--target", "kind", "-k", "1", "--quiet"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert document["task"] == "classification"
+    assert abs(document["components"][0][0]) > 0.9
+
+
+def test_bad_input(files):
+    assert main(["structure", str(files[0]), "--target", "z", "--quiet"]) == 1
+    assert main(["structure", str(files[1]), "--target", "kind", "--task", "regression", "--quiet"]) == 1
+    assert main(["structure", str(files[0]), "--target", "y", "-k", "9", "--quiet"]) == 1

@@ -1,0 +1,35 @@
+"""scikit-learn's own checks on the structure estimators; their number is asserted, and only pandas may be missing."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+_ROOT = Path(__file__).parents[2]
+
+
+@pytest.mark.parametrize(
+    ("name", "n_checks"),
+    [
+        ("slices", 55),
+        pytest.param("sir", 55, marks=pytest.mark.slow),
+        pytest.param("regressor", 66, marks=pytest.mark.slow),
+        pytest.param("classifier", 68, marks=pytest.mark.slow),
+    ],
+)
+def test_all_checks_pass(name, n_checks):
+    run = subprocess.run(
+        [sys.executable, _ROOT / "tests" / "conformance" / "sklearn_structure_checks.py", name],
+        env={**os.environ, "SCIPY_ARRAY_API": "1", "PYTHONPATH": str(_ROOT)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    report = json.loads(run.stdout)
+    others = [outcome for outcome in report["outcomes"] if outcome[1] != "passed"]
+    assert [outcome for outcome in others if "pandas is not installed" not in outcome[2]] == []
+    # Another release may have more checks, but never fewer than these.
+    assert len(report["outcomes"]) == report["n_listed"] >= n_checks
