@@ -11,14 +11,13 @@ from derand.two_step.directions import LowRank, learned_directions, low_rank_par
 from derand.two_step.dynamics import (
     Batch,
     TwoStepResult,
-    correlation_gradient,
-    correlation_loss,
     gradient_steps,
     step_sizes,
     two_step_update,
 )
 from derand.two_step.exponents import information_exponent, leap_exponent, power_exponent
 from derand.two_step.extraction import Alignment, ExtractedDirections, alignment, extract_directions
+from derand.two_step.gradient import correlation_gradient, correlation_loss
 from derand.two_step.measurement import OutlierCount, count_outliers
 from derand.two_step.outliers import OutlierPrediction, predict_outliers
 

@@ -20,7 +20,8 @@ from derand.two_step.activations import TwoStepActivation, as_activation
 from derand.two_step.assumptions import AssumptionWarning, check_first_coefficient, warn_about_labels, warn_about_step
 from derand.two_step.count import as_exponent, predicted_count
 from derand.two_step.directions import assemble, default_orders, learned_directions
-from derand.two_step.dynamics import Batch, TwoStepResult, correlation_gradient, split_batches, step_sizes
+from derand.two_step.dynamics import Batch, TwoStepResult, split_batches, step_sizes
+from derand.two_step.gradient import correlation_gradient
 from derand.two_step.measurement import normalised_outliers
 from derand.two_step.outliers import normalised_roots
 

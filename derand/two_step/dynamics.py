@@ -13,24 +13,21 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from derand._utils.validation import FloatArray, check_array, check_int, check_option, check_scalar
+from derand._utils.validation import FloatArray, check_int, check_option, check_scalar
 from derand.exceptions import InputError
 from derand.two_step.activations import TwoStepActivation, as_activation
 from derand.two_step.assumptions import check_first_coefficient, warn_about_labels, warn_about_step
 from derand.two_step.count import as_exponent
+from derand.two_step.gradient import blocked_gradient, check_precision, check_problem, check_samples
 
 __all__ = [
     "Batch",
     "TwoStepResult",
-    "correlation_gradient",
-    "correlation_loss",
     "gradient_steps",
     "split_batches",
     "step_sizes",
     "two_step_update",
 ]
-
-_BLOCK_BYTES = 64e6
 
 
 class Batch(NamedTuple):
@@ -84,103 +81,6 @@ class TwoStepResult:
     batch: str
 
 
-def correlation_loss(X: Any, y: Any, W: Any, a: Any, activation: Any) -> float:
-    """Return -(1/n) sum_j y_j a . sigma(W x_j).
-
-    Parameters
-    ----------
-    X : array_like of shape (n, d)
-        Inputs.
-    y : array_like of shape (n,)
-        Labels.
-    W : array_like of shape (N, d)
-        First layer.
-    a : array_like of shape (N,)
-        Second layer.
-    activation : activation
-        See `as_activation`.
-
-    Returns
-    -------
-    float
-        The loss.
-
-    Raises
-    ------
-    InputError
-        If shapes don't fit together.
-
-    Examples
-    --------
-    >>> correlation_loss([[2.0]], [3.0], [[1.0]], [0.5], [0.0, 1.0])
-    -3.0
-    """
-    X, y, W, a = _checked(X, y, W, a)
-    return -float(np.mean(y * (as_activation(activation)(X @ W.T) @ a)))
-
-
-def correlation_gradient(
-    X: Any, y: Any, W: Any, a: Any, activation: Any, *, block: int | None = None, dtype: Any = None
-) -> FloatArray:
-    """Return G(W) = (1/n) [(a y^T) o sigma'(W X^T)] X, minus the gradient of the correlation loss.
-
-    Parameters
-    ----------
-    X : array_like of shape (n, d)
-        Inputs.
-    y : array_like of shape (n,)
-        Labels.
-    W : array_like of shape (N, d)
-        First layer.
-    a : array_like of shape (N,)
-        Second layer.
-    activation : activation
-        See `as_activation`.
-    block : int, optional
-        Samples at a time; by default as many as keep the activations below 64 MB.  The result is the same to rounding.
-    dtype : data-type, optional
-        float32 for single precision in the matrix products, half the time; float64 by default.
-
-    Returns
-    -------
-    ndarray of shape (N, d)
-        The direction of the step.
-
-    Raises
-    ------
-    InputError
-        If shapes don't fit together or an argument is out of range.
-
-    Notes
-    -----
-    4 n N d operations; memory for ``block`` times N activations besides arguments and result.  Deterministic.
-
-    Examples
-    --------
-    >>> correlation_gradient([[2.0]], [3.0], [[1.0]], [0.5], [0.0, 1.0]).tolist()  # sigma(z) = z: a y x
-    [[3.0]]
-    """
-    X, y, W, a = _checked(X, y, W, a)
-    precision = _precision(dtype)
-    return _gradient(X.astype(precision, copy=False), y, W, a, as_activation(activation), block)
-
-
-def _gradient(
-    X: FloatArray, y: FloatArray, W: FloatArray, a: FloatArray, activation: TwoStepActivation, block: int | None
-) -> FloatArray:
-    """Return G(W) in the precision of X; the sum over blocks and the scaling are in double precision."""
-    n, size = X.shape[0], _block_size(block, W.shape[0], X.itemsize)
-    columns, labels = W.T.astype(X.dtype, copy=False), y.astype(X.dtype, copy=False)
-    total = np.zeros(W.shape)
-    for start in range(0, n, size):
-        rows = slice(start, start + size)
-        slopes = activation.derivative(X[rows] @ columns)
-        slopes *= labels[rows, None]
-        total += slopes.T @ X[rows]
-    total *= a[:, None] / n
-    return total
-
-
 def step_sizes(
     X: Any,
     y: Any,
@@ -228,7 +128,7 @@ def step_sizes(
     >>> step_sizes([[1.0], [-1.0]], [1.0, -1.0], 16, [0.0, 1.0], alphas=(0.25,))  # b = 1, rms(X b) = 1
     (2.0,)
     """
-    X, y = _checked_samples(X, y)
+    X, y = check_samples(X, y)
     n_neurons = check_int(n_neurons, "n_neurons", low=1)
     factors = [1.0] * len(alphas) if kappas is None else list(kappas)
     if len(factors) != len(alphas):
@@ -312,7 +212,7 @@ def two_step_update(
     >>> run.W2.shape, bool(np.allclose(run.W2, run.W0 + 2.0 * run.G1 + run.G2))
     ((30, 20), True)
     """
-    X, y, W0, a0 = _checked(X, y, W0, a0)
+    X, y, W0, a0 = check_problem(X, y, W0, a0)
     act = as_activation(activation)
     check_first_coefficient(act.coefficients(8))
     eta1, eta2 = (_step(eta, name) for eta, name in ((eta1, "eta1"), (eta2, "eta2")))
@@ -321,11 +221,11 @@ def two_step_update(
     c1 = abs(float(act.coefficients(1)[1]))
     # Scaling labels or activation and dividing the step by as much changes nothing, so the size is measured likewise.
     warn_about_step(abs(eta2) * c1 * math.sqrt(float(np.mean(second.y**2))), W0.shape[0])
-    precision = _precision(dtype)
+    precision = check_precision(dtype)
     cast = [Batch(part.X.astype(precision, copy=False), part.y) for part in (first, second)]
-    G1 = _gradient(*cast[0], W0, a0, act, block)
+    G1 = blocked_gradient(*cast[0], W0, a0, act, block)
     W1 = W0 + eta1 * G1
-    G2 = _gradient(*cast[1], W1, a0, act, block)
+    G2 = blocked_gradient(*cast[1], W1, a0, act, block)
     return TwoStepResult(W0, W1, W1 + eta2 * G2, G1, G2, first, second, a0, eta1, eta2, act, batch)
 
 
@@ -379,12 +279,12 @@ def gradient_steps(
     >>> [W.tolist() for W in gradient_steps([[2.0]], [3.0], [[1.0]], [0.5], [1.0, 2.0], activation=[0.0, 1.0])]
     [[[1.0]], [[4.0]], [[10.0]]]
     """
-    X, y, W0, a0 = _checked(X, y, W0, a0)
+    X, y, W0, a0 = check_problem(X, y, W0, a0)
     act = as_activation(activation)
-    precision = _precision(dtype)
+    precision = check_precision(dtype)
     weights = [W0]
     for i, part in enumerate(split_batches(X, y, len(etas), batch)):
-        G = _gradient(part.X.astype(precision, copy=False), part.y, weights[-1], a0, act, block)
+        G = blocked_gradient(part.X.astype(precision, copy=False), part.y, weights[-1], a0, act, block)
         weights.append(weights[-1] + _step(etas[i], f"etas[{i}]") * G)
     return tuple(weights)
 
@@ -424,35 +324,3 @@ def split_batches(X: FloatArray, y: FloatArray, n_steps: int, batch: str) -> lis
 def _step(eta: Any, name: str) -> float:
     """Return a finite step size."""
     return check_scalar(eta, name, low=-math.inf, high=math.inf, low_open=True, high_open=True)
-
-
-def _precision(dtype: Any) -> Any:
-    """Return float32 or float64."""
-    precision = np.dtype(np.float64 if dtype is None else dtype)
-    if precision not in (np.dtype(np.float32), np.dtype(np.float64)):
-        raise InputError(f"dtype must be float32 or float64, got {precision}")
-    return precision
-
-
-def _block_size(block: int | None, n_neurons: int, itemsize: int) -> int:
-    """Return the number of samples at a time."""
-    if block is not None:
-        return check_int(block, "block", low=1)
-    return max(1, int(_BLOCK_BYTES / (itemsize * n_neurons)))
-
-
-def _checked_samples(X: Any, y: Any) -> tuple[FloatArray, FloatArray]:
-    """Return inputs and labels as arrays that fit together."""
-    X = check_array(X, "X", ndim=2)
-    if X.shape[0] == 0 or X.shape[1] == 0:
-        raise InputError(f"X must have at least one sample and one column, got shape {X.shape}")
-    return X, check_array(y, "y", shape=(X.shape[0],))
-
-
-def _checked(X: Any, y: Any, W: Any, a: Any) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-    """Return samples and weights as arrays that fit together."""
-    X, y = _checked_samples(X, y)
-    W = check_array(W, "W0", shape=(None, X.shape[1]))
-    if W.shape[0] == 0:
-        raise InputError("W0 must have at least one row")
-    return X, y, W, check_array(a, "a0", shape=(W.shape[0],))
