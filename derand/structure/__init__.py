@@ -3,7 +3,9 @@
 from derand.structure.activations import HiddenActivation, make_activation
 from derand.structure.certificate import StructureCertificate, structure_certificate
 from derand.structure.descent import DescentResult, noisy_descent
+from derand.structure.estimation.cones import ConfidenceCone
 from derand.structure.estimation.efficiency import efficiency_bound
+from derand.structure.estimation.estimate import StructureEstimate, estimate_structure
 from derand.structure.inputs import InputCheck, check_inputs
 from derand.structure.losses import Huber, Logistic, Loss, Multinomial, PointwiseLoss, Squared, make_loss
 from derand.structure.network import Network
@@ -13,6 +15,7 @@ from derand.structure.subspace import energy_share, orthonormal_rows, split_weig
 from derand.structure.train import Snapshot, TrainedNetwork, train_network
 
 __all__ = [
+    "ConfidenceCone",
     "DescentResult",
     "FirstLayer",
     "HiddenActivation",
@@ -29,10 +32,12 @@ __all__ = [
     "Snapshot",
     "Squared",
     "StructureCertificate",
+    "StructureEstimate",
     "TrainedNetwork",
     "check_inputs",
     "efficiency_bound",
     "energy_share",
+    "estimate_structure",
     "gaussian_population",
     "make_activation",
     "make_loss",

@@ -108,7 +108,9 @@ def evaluations(n_problems=10, gtol=1e-4, factor=12):
 
     Two layers, all parameters trained, d = 10, 16 units, 1,500 samples, the same small decay in both layers so that
     there is a minimum.  Descent runs without noise, which could only cost evaluations, with the best step in hindsight,
-    gets its certificate for nothing, and is stopped after 12 times as many evaluations as ours.
+    gets its certificate for nothing, and is stopped after 12 times as many evaluations as ours.  The looser the
+    tolerance, the better for descent: at gtol 1e-2 the certificate's products are a third of our cost, and the ratio
+    falls to between 1 and 12.
     """
     ratios = []
     for seed in range(n_problems):
