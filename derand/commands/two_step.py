@@ -12,13 +12,14 @@ from typing import Any
 import numpy as np
 from numpy.polynomial import hermite_e
 
-from derand._utils.validation import check_int, check_scalar
+from derand._utils.validation import FloatArray, check_int, check_scalar
 from derand.commands.console import ExitCode, Progress, check_plot_path, save_plot, write_json
 from derand.exceptions import InputError
 from derand.two_step import (
     AssumptionWarning,
     PhaseDiagram,
     Problem,
+    TwoStepResult,
     alignment,
     as_activation,
     count_outliers,
@@ -167,21 +168,6 @@ def _single(args: argparse.Namespace, problem: Problem, activation: Any, progres
     progress.say(f"step sizes {etas[0]:.4g} and {etas[1]:.4g}")
     result = two_step_update(X, y, W0, a0, *etas, activation=activation, batch=args.batch)
     prediction, counted = predict_outliers(result), count_outliers(result.W2)
-    memory = activation.max_order is None
-    kmax = max(default_orders(activation, memory=memory, reuse=args.batch == "reuse", kmax=3))
-    theory = theory_alignment(
-        [LINKS[name] for name in args.link],
-        X.shape[1] / result.first.y.size,
-        args.noise,
-        kmax,
-        args.batch,
-        memory,
-        coefficients=activation,
-    )
-    found = {
-        method: alignment(extract_directions(result.W2 - W0, a0, kmax + 1, method=method).directions, targets)
-        for method in ("wls", "svd")
-    }
     if args.plot is not None:
         from derand.plotting.two_step import SingularValueDisplay
 
@@ -203,12 +189,34 @@ def _single(args: argparse.Namespace, problem: Problem, activation: Any, progres
             "singular_values": counted.values,
             "threshold": counted.threshold,
         },
-        "alignment": {
-            "limit": theory.span,
-            "wls": found["wls"].span,
-            "svd": found["svd"].span,
-            "chance": found["wls"].chance,
-        },
+        "alignment": _alignments(args, result, targets),
+    }
+
+
+def _alignments(args: argparse.Namespace, result: TwoStepResult, targets: FloatArray) -> dict[str, Any]:
+    """Return limits and measurements of the target's projections on the learned directions."""
+    memory = result.activation.max_order is None
+    kmax = max(default_orders(result.activation, memory=memory, reuse=args.batch == "reuse", kmax=3))
+    theory = theory_alignment(
+        [LINKS[name] for name in args.link],
+        result.W0.shape[1] / result.first.y.size,
+        args.noise,
+        kmax,
+        args.batch,
+        memory,
+        coefficients=result.activation,
+    )
+    found = {
+        method: alignment(
+            extract_directions(result.W2 - result.W0, result.a0, kmax + 1, method=method).directions, targets
+        )
+        for method in ("wls", "svd")
+    }
+    return {
+        "limit": theory.span,
+        "wls": found["wls"].span,
+        "svd": found["svd"].span,
+        "chance": found["wls"].chance,
     }
 
 
