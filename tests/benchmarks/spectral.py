@@ -153,8 +153,10 @@ def simulation(product, d=1000, seeds=10):
                     text = f"outlier {low / found[0].value - 1:+.2%} (2 %)"
                     text += f"  overlap {overlap - found[0].overlap:+.3f} (0.03)"
                 edge_of = second if found else low
+                mean, _ = law.extreme_eigenvalue(delta, d, "left")
                 print(
-                    f"   {activation:9s} {loss:12s} t={t:2d}  edge {edge_of / edge - 1:+.2%} (1 %)  {text}", flush=True
+                    f"   {activation:9s} {loss:12s} t={t:2d}  edge {edge_of / edge - 1:+.2%}, with its mean shift {edge_of / mean - 1:+.2%} (1 %)  {text}",
+                    flush=True,
                 )
 
 

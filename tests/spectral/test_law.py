@@ -119,6 +119,17 @@ def test_two_planted_directions():
     assert law.outliers(2.9) == ()
 
 
+def test_extreme_eigenvalue_is_johnstones():
+    """Johnstone (2001) for white Wishart matrices: centre (sqrt(n-1) + sqrt(p))^2 and his scale."""
+    p, n = 1000, 4000
+    root, other = math.sqrt(n - 1), math.sqrt(p)
+    centre, scale = (root + other) ** 2 / n, (root + other) * (1 / root + 1 / other) ** (1 / 3) / n
+    mean, deviation = SpectralLaw([1.0], weights=[1.0]).extreme_eigenvalue(n / p, p, "right")
+    assert abs(mean - (centre - 1.2065 * scale)) < 1.0 / n
+    assert abs(deviation / (1.268 * scale) - 1.0) < 1e-3
+    assert math.isnan(SpectralLaw.from_function(lambda z: z**2).extreme_eigenvalue(2.0, 100, "right")[0])
+
+
 def test_a_level_below_which_the_outlier_has_to_lie():
     law = SpectralLaw.from_function(lambda z: 2.0 - np.tanh(z**2))
     free, bound = law.threshold("left"), law.threshold("left", below=0.0)
