@@ -132,7 +132,8 @@ def confidence_cone(problem: Problem, candidate: Candidate, matrix: FloatArray) 
     variance of the score but not the curvature of the expected profile, which leaving it out would
     overstate by the square.  The covariance is carried to the columns of the data by the delta method.
 
-    It holds for independent noise of one variance, a smooth link and a start in the right basin; selection of the rank isn't part of it.
+    It holds for independent noise of one variance, a smooth link and a start in the right basin; selection of the rank
+    isn't part of it.
 
     Parameters
     ----------

@@ -130,7 +130,7 @@ def estimate_structure(
 
     Notes
     -----
-    Above 2,000 samples starts are compared on a part; time O(n (d^2 + m^2 + (k d)^2)) for a round, memory O(n (d + m)).
+    Above 1,000 samples starts are compared on a part; time O(n (d^2 + m^2 + (k d)^2)) for a round, memory O(n (d + m)).
     Deterministic for a seed.
 
     Examples

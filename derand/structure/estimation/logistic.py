@@ -140,8 +140,8 @@ def fit_network(
 ) -> LogisticFit:  # fmt: skip
     r"""Return directions, linear part and kernel weights that minimise one penalised multinomial loss.
 
-    The penalty is :math:`\tfrac\lambda2 (\|A\|_F^2 + \|a\|_F^2 + \|B\|_F^2)` with kernel weights A and slopes a; a short
-    B makes the model linear.  The problem isn't convex; L-BFGS ends at a stationary point near the start.
+    The penalty is :math:`\tfrac\lambda2 (\|A\|_F^2 + \|a\|_F^2 + \|B\|_F^2)` with kernel weights A and slopes
+    a; a short B makes the model linear.  The problem isn't convex; L-BFGS ends at a stationary point near the start.
 
     Parameters
     ----------

@@ -15,8 +15,8 @@ from derand.structure.estimation.starts import next_directions, portfolio, subpr
 
 __all__ = ["RankStep", "bic", "fit_path", "fit_rank"]
 
-_SCREEN = 2000
-_MIDDLE = 8000
+_SCREEN = 1000
+_MIDDLE = 6000
 #: A kernel with kinks has to beat the smooth one by this factor of GCV.
 _MATERN_GAIN = 0.98
 #: From so many directions on one rise of BIC ends the path; below, an interaction may hide behind a rise.

@@ -15,7 +15,7 @@ from derand.structure.estimation.smoother import KernelRidge
 __all__ = ["gradient_matrix", "next_directions", "portfolio", "subproblem"]
 
 _SLICED_OUTPUTS = 6
-_AGOP_SAMPLES, _AGOP_CENTRES = 1500, 250
+_AGOP_SAMPLES, _AGOP_CENTRES = 1000, 220
 
 
 def subproblem(problem: Problem, n: int) -> Problem:
