@@ -62,13 +62,9 @@ def run(args: argparse.Namespace) -> int:
     with naming(args.data):
         if _is_classification(args.task, table.target):
             labels = np.unique(table.target, return_inverse=True)[1]
-            found = estimate_class_structure(
-                table.values, labels, k, max_components=args.max_components, rng=args.seed
-            )
+            found = estimate_class_structure(table.values, labels, k, max_components=args.max_components, rng=args.seed)
         else:
-            found = estimate_structure(
-                table.values, table.target, k, max_components=args.max_components, rng=args.seed
-            )
+            found = estimate_structure(table.values, table.target, k, max_components=args.max_components, rng=args.seed)
     progress.say(f"{found.components.shape[0]} directions")
     write_json(_document(args, table, found), args.json)
     if args.plot:

@@ -23,7 +23,11 @@ __all__ = ["StructureRegressor"]
 
 
 class StructureRegressor(
-    ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiOutputMixin, RegressorMixin, BaseEstimator  # type: ignore[misc]
+    ClassNamePrefixFeaturesOutMixin,  # type: ignore[misc]
+    TransformerMixin,  # type: ignore[misc]
+    MultiOutputMixin,  # type: ignore[misc]
+    RegressorMixin,  # type: ignore[misc]
+    BaseEstimator,  # type: ignore[misc]
 ):
     r"""Directions that a response depends on, their number, error bars, and the regression on them.
 

@@ -45,7 +45,9 @@ def test_weights_choose_samples(fitted):
     X, y, _, _ = fitted
     w = (np.arange(300) < 200).astype(float)
     weighted = StructureRegressor(2, max_iter=3).fit(X, y, sample_weight=w)
-    np.testing.assert_array_equal(weighted.components_, StructureRegressor(2, max_iter=3).fit(X[:200], y[:200]).components_)
+    np.testing.assert_array_equal(
+        weighted.components_, StructureRegressor(2, max_iter=3).fit(X[:200], y[:200]).components_
+    )
 
 
 def test_shapes_of_responses(fitted):
@@ -57,5 +59,5 @@ def test_shapes_of_responses(fitted):
 
 def test_sparse_input_is_refused(fitted):
     X, y, _, _ = fitted
-    with pytest.raises(TypeError, match="[Ss]parse"):
+    with pytest.raises(TypeError, match=r"[Ss]parse"):
         StructureRegressor().fit(sp.csr_array(X), y)

@@ -56,6 +56,9 @@ def test_estimators_and_bad_arguments():
     assert SufficientSummaryDisplay.from_estimator(reducer, X, X[:, 0]).coordinates.shape == (80, 1)
     with pytest.raises(InputError, match="y"):
         SufficientSummaryDisplay.from_estimator(reducer, X, X[:5, 0])
-    for call in (lambda: SufficientSummaryDisplay.from_estimator(SliceReducer(), X, X), lambda: RankPathDisplay.from_estimate(3)):
+    for call in (
+        lambda: SufficientSummaryDisplay.from_estimator(SliceReducer(), X, X),
+        lambda: RankPathDisplay.from_estimate(3),
+    ):
         with pytest.raises(InputTypeError):
             call()
