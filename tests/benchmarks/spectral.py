@@ -172,7 +172,7 @@ def dynamics(product):
         change = np.abs(np.diagonal(coarse.covariances - fine.covariances, axis1=2, axis2=3))
         risk = np.max(np.abs(coarse.test_risk - fine.test_risk))
         print(
-            f"   {activation}, m={m}, T=50: N=2^{size}: covariance change {np.max(change):.1e}, risk change {risk:.1e} (bar 1e-3), "
+            f"   {activation}, m={m}, T=50, N=2^{size}: changes {np.max(change):.1e} and {risk:.1e} (bar 1e-3), "
             f"{first:.1f} and {second:.1f} s (bar 60 s), {second / product:.1f} products",
             flush=True,
         )
