@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from scipy.optimize import minimize_scalar
 
+from derand._utils.html import ResultRepr
 from derand._utils.threads import blas_threads
 from derand._utils.validation import FloatArray
 from derand.embedding.log_sum_exp import SmoothMaximum
@@ -43,7 +44,7 @@ _Objectives = list[Callable[[FloatArray], tuple[float, FloatArray]]]
 
 
 @dataclass(frozen=True)
-class DerandomizationLevel:
+class DerandomizationLevel(ResultRepr):
     """One accepted step of the path.
 
     Parameters
@@ -73,7 +74,7 @@ class DerandomizationLevel:
 
 
 @dataclass(frozen=True)
-class DerandomizationCertificate:
+class DerandomizationCertificate(ResultRepr):
     """What the path has shown.
 
     Parameters

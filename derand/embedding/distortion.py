@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from derand._utils.html import ResultRepr
 from derand._utils.validation import FloatArray, check_array, check_int
 from derand.embedding.points import PointSet
 from derand.embedding.scan import BlockMap, PairScan, scan_pairs
@@ -17,7 +18,7 @@ __all__ = ["DistortionReport", "distortion_report", "report_of"]
 
 
 @dataclass(frozen=True)
-class DistortionReport:
+class DistortionReport(ResultRepr):
     """What a linear map does to the distances between points: max over pairs of | |M(x-y)|^2/|x-y|^2 - 1 |, and more.
 
     Parameters

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from derand._utils.html import ResultRepr
 from derand._utils.rng import RNGLike, check_rng
 from derand._utils.validation import FloatArray, check_array, check_int, check_option, check_scalar
 from derand.embedding.derandomize import DerandomizationCertificate, derandomize_map
@@ -26,8 +27,8 @@ METHODS = ("minimax", "derand", "union")
 _NOISE = 0.05  # relative; the principal axes by themselves may be a saddle point
 
 
-@dataclass(frozen=True)
-class EmbeddingResult:
+@dataclass(frozen=True, repr=False)
+class EmbeddingResult(ResultRepr):
     """A linear map with the exact distortion of the points that it was fitted to.
 
     Parameters

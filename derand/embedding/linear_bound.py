@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.linalg
 
+from derand._utils.html import ResultRepr
 from derand._utils.threads import blas_threads
 from derand._utils.validation import FloatArray, check_array, check_int
 from derand.embedding.adam import Adam
@@ -24,8 +25,8 @@ _START = 3e-4  # root of the weight that a new pair starts with
 _RATES = {"theta": 0.03, "root": 5e-4, "row": 0.003}
 
 
-@dataclass(frozen=True)
-class LinearLowerBound:
+@dataclass(frozen=True, repr=False)
+class LinearLowerBound(ResultRepr):
     """A proved lower bound on the distortion of linear maps, with the multipliers that prove it.
 
     Parameters

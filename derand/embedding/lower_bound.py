@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from derand._utils.html import ResultRepr
 from derand._utils.threads import blas_threads
 from derand._utils.validation import FloatArray, check_int
 from derand.embedding.adam import Adam
@@ -16,8 +17,8 @@ from derand.embedding.points import PointSet, RowSpace
 __all__ = ["EmbeddingLowerBound", "embedding_lower_bound", "lower_bound_of", "softmax"]
 
 
-@dataclass(frozen=True)
-class EmbeddingLowerBound:
+@dataclass(frozen=True, repr=False)
+class EmbeddingLowerBound(ResultRepr):
     """A proved lower bound on the distortion, with the point weights that prove it.
 
     Parameters

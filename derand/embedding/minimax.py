@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.optimize import minimize
 
+from derand._utils.html import result_html
 from derand._utils.threads import blas_threads
 from derand._utils.validation import FloatArray
 from derand.embedding.log_sum_exp import SmoothMaximum
@@ -59,6 +60,10 @@ class MinimaxRound(NamedTuple):
     distortion: float
     n_active: int
     n_iter: int
+
+    def _repr_html_(self) -> str:
+        """Return the table that notebooks show."""
+        return result_html(self)
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from typing import Any
 
 import networkx as nx
 
+from derand._utils.html import ResultRepr
 from derand.exceptions import CertificateError
 from derand.graphs.convert import LabelledProblem, Weight, labelled_problem
 from derand.maxcut.certificate import Certificate
@@ -17,7 +18,7 @@ __all__ = ["MaxCutResult"]
 
 
 @dataclass(frozen=True, eq=False)
-class MaxCutResult:
+class MaxCutResult(ResultRepr):
     """A cut of a labelled graph, the bound on all cuts, and the chain of inequalities between them.
 
     Parameters
@@ -33,6 +34,8 @@ class MaxCutResult:
     solution: MaxCutSolution
     labelled: LabelledProblem
     weight: Weight
+
+    _shown = ("value", "upper_bound", "gap", "optimal", "expected_cut", "sdp_value", "guarantee", "status")
 
     @property
     def value(self) -> int | float:

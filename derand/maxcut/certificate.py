@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from derand._utils.html import ResultRepr
 from derand._utils.validation import FloatArray
 from derand.exceptions import CertificateError, InputError
 from derand.maxcut.bound import DualBound, cut_lattice, lattice_floor, prove_bound, round_up
@@ -91,7 +92,7 @@ class BoundPart:
 
 
 @dataclass(frozen=True, eq=False)
-class ProvedBound:
+class ProvedBound(ResultRepr):
     """An upper bound on all cuts of a graph with its proof in parts.
 
     Attributes

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import erf
 
+from derand._utils.html import ResultRepr
 from derand._utils.rng import RNGLike
 from derand._utils.threads import blas_threads
 from derand._utils.validation import FloatArray, check_int, check_option, check_scalar
@@ -31,8 +32,8 @@ _MAX_RANK = 8
 _ROUNDING = 1e-9
 
 
-@dataclass(frozen=True, eq=False)
-class Derandomization:
+@dataclass(frozen=True, eq=False, repr=False)
+class Derandomization(ResultRepr):
     """A cut with the chain of inequalities that it satisfies.
 
     Attributes

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from derand._utils.html import ResultRepr
 from derand.exceptions import CertificateError, InputTypeError
 from derand.maxcut.bound import round_up
 from derand.maxcut.certificate import Certificate
@@ -21,7 +22,7 @@ __all__ = ["QUBOSolution", "solve_qubo"]
 
 
 @dataclass(frozen=True, eq=False)
-class QUBOSolution:
+class QUBOSolution(ResultRepr):
     """The best values found for the variables, with a lower bound on the whole form.
 
     Attributes

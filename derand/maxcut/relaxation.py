@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from derand._utils.html import ResultRepr
 from derand._utils.validation import FloatArray, check_array, check_int, check_scalar
 from derand.exceptions import InputError
 from derand.maxcut.factor import principal_axes, quasi_random_vectors
@@ -28,8 +29,8 @@ _CLEARLY_FULL = 0.3
 _LAST_SWEEPS = 40
 
 
-@dataclass(frozen=True, eq=False)
-class Relaxation:
+@dataclass(frozen=True, eq=False, repr=False)
+class Relaxation(ResultRepr):
     """Unit vectors for the vertices and what they say about the best cut.
 
     Attributes

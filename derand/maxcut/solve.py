@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from derand._utils.html import ResultRepr, result_html
 from derand._utils.rng import RNGLike, check_rng
 from derand._utils.threads import blas_threads
 from derand._utils.validation import check_int, check_option
@@ -36,9 +37,13 @@ class CutEvent(NamedTuple):
     value: int | float
     upper_bound: int | float | None
 
+    def _repr_html_(self) -> str:
+        """Return the table that notebooks show."""
+        return result_html(self)
 
-@dataclass(frozen=True, eq=False)
-class MaxCutSolution:
+
+@dataclass(frozen=True, eq=False, repr=False)
+class MaxCutSolution(ResultRepr):
     """The best cut found, the bound, and how they came about.
 
     Attributes

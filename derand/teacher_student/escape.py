@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from derand._utils.html import result_html
 from derand._utils.rng import RNGLike, check_rng
 from derand._utils.validation import FloatArray, check_int, check_scalar
 from derand.exceptions import InputError
@@ -41,6 +42,10 @@ class EscapeTime(NamedTuple):
     standard_error: float
     rate: float
     constant: float
+
+    def _repr_html_(self) -> str:
+        """Return the table that notebooks show."""
+        return result_html(self)
 
 
 class Start(NamedTuple):

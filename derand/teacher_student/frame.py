@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from derand._utils.html import result_html
 from derand._utils.rng import RNGLike, check_rng
 from derand._utils.validation import FloatArray, check_array, check_int
 from derand.exceptions import InputError, NonConvergenceError
@@ -46,6 +47,10 @@ class SelectedSolution(NamedTuple):
     is_conserved: bool
     drift: float
 
+    def _repr_html_(self) -> str:
+        """Return the table that notebooks show."""
+        return result_html(self)
+
 
 class OverlapLaw(NamedTuple):
     """Mean of tr(S_0' S_end) / p_star for real one-pass SGD from a random cold start, N large.
@@ -63,6 +68,10 @@ class OverlapLaw(NamedTuple):
     mean: float
     standard_error: float
     noise_ratio: float
+
+    def _repr_html_(self) -> str:
+        """Return the table that notebooks show."""
+        return result_html(self)
 
 
 def conserved_frame(rho: Any) -> FloatArray:

@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.optimize import brentq, root
 
+from derand._utils.html import result_html
 from derand._utils.validation import FloatArray
 from derand.exceptions import InputError, NonConvergenceError
 from derand.teacher_student.flow import velocity
@@ -35,6 +36,10 @@ class NoiseFloor(NamedTuple):
     estimate: float
     residual: float
 
+    def _repr_html_(self) -> str:
+        """Return the table that notebooks show."""
+        return result_html(self)
+
 
 class Tail(NamedTuple):
     """Algebraic end for p > p_star without noise: loss ~ A / alpha^2, spare norms ~ B / alpha.
@@ -49,6 +54,10 @@ class Tail(NamedTuple):
 
     loss_prefactor: float
     spare_prefactor: float
+
+    def _repr_html_(self) -> str:
+        """Return the table that notebooks show."""
+        return result_html(self)
 
 
 def _gain(strengths: FloatArray, gamma: float) -> float:

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.integrate import solve_ivp
 
+from derand._utils.html import result_html
 from derand._utils.validation import FloatArray, check_scalar
 from derand.exceptions import InputError
 from derand.teacher_student.late import stable_rate
@@ -37,6 +38,10 @@ class Plateau(NamedTuple):
     escape_rates: FloatArray
     basin: float
 
+    def _repr_html_(self) -> str:
+        """Return the table that notebooks show."""
+        return result_html(self)
+
 
 class CriticalRates(NamedTuple):
     """Learning rates, in the scaling of the model, at which the behaviour changes.
@@ -54,6 +59,10 @@ class CriticalRates(NamedTuple):
     plateau: float
     escape: float | None
     stable: float
+
+    def _repr_html_(self) -> str:
+        """Return the table that notebooks show."""
+        return result_html(self)
 
 
 def find_plateau(parameters: Parameters, *, second_order: bool) -> Plateau:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from derand._utils.html import ResultRepr
 from derand._utils.rng import RNGLike, check_rng
 from derand._utils.validation import FloatArray, check_int
 from derand.exceptions import BudgetExceededError, InputError
@@ -20,8 +21,8 @@ _MAX_BYTES = 4e9
 _DIVERGED = 1e6
 
 
-@dataclass(frozen=True, eq=False)
-class Simulation:
+@dataclass(frozen=True, eq=False, repr=False)
+class Simulation(ResultRepr):
     """Order parameters of independent runs of one-pass SGD.
 
     Attributes

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from derand._utils.html import ResultRepr
 from derand._utils.validation import FloatArray, check_array, check_int
 from derand.exceptions import InputError
 from derand.hessian import HessianOperator
@@ -18,8 +19,8 @@ _RANK_TOLERANCE = 1e-13
 _MERGE = 1e-11
 
 
-@dataclass(frozen=True, eq=False)
-class HessianSpectrum:
+@dataclass(frozen=True, eq=False, repr=False)
+class HessianSpectrum(ResultRepr):
     """Eigenvalues of the Hessian of N times the population loss in the student's weights.
 
     Attributes

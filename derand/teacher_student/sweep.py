@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from derand._utils.html import ResultRepr
 from derand._utils.rng import RNGLike, check_rng
 from derand._utils.threads import blas_threads
 from derand.exceptions import DerandError, InputError, InputTypeError
@@ -18,8 +19,8 @@ __all__ = ["SweepPoint", "sweep"]
 Task = Callable[[TeacherStudent, np.random.Generator], Any]
 
 
-@dataclass(frozen=True, eq=False)
-class SweepPoint:
+@dataclass(frozen=True, eq=False, repr=False)
+class SweepPoint(ResultRepr):
     """The answer at one setting.
 
     Attributes

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from scipy.integrate import solve_ivp
 
+from derand._utils.html import ResultRepr
 from derand._utils.validation import FloatArray, check_array
 from derand.exceptions import BudgetExceededError, InputError
 from derand.teacher_student.flow import motion
@@ -33,8 +34,8 @@ class FlowStatus(Enum):
     STALLED = "the integrator could not meet its tolerances"
 
 
-@dataclass(frozen=True, eq=False)
-class Trajectory:
+@dataclass(frozen=True, eq=False, repr=False)
+class Trajectory(ResultRepr):
     """Order parameters along time, for one initial condition or a batch.
 
     Attributes

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from derand._utils.html import ResultRepr
 from derand._utils.validation import FloatArray, check_int, check_option, check_scalar
 from derand.exceptions import InputError
 from derand.two_step.activations import as_activation
@@ -22,8 +23,8 @@ __all__ = ["AlignmentTheory", "reuse_exponent", "theory_alignment"]
 _ZERO = 1e-9
 
 
-@dataclass(frozen=True, eq=False)
-class AlignmentTheory:
+@dataclass(frozen=True, eq=False, repr=False)
+class AlignmentTheory(ResultRepr):
     """Limits of inner products of the learned directions with the target's and with one another.
 
     Attributes

@@ -14,6 +14,7 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.special import airy
 
+from derand._utils.html import result_html
 from derand._utils.validation import FloatArray, check_array, check_int, check_scalar
 from derand.exceptions import InputError
 
@@ -39,6 +40,10 @@ class Spike(NamedTuple):
     left_cos2: FloatArray
     right_cos2: FloatArray
     is_outlier: np.ndarray[Any, np.dtype[np.bool_]]
+
+    def _repr_html_(self) -> str:
+        """Return the table that notebooks show."""
+        return result_html(self)
 
 
 def bbp(theta: Any, c: float) -> Spike:

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.optimize import brentq
 
+from derand._utils.html import result_html
 from derand._utils.validation import FloatArray, check_array, check_int
 from derand.exceptions import InputError
 
@@ -32,6 +33,10 @@ class BulkEdge(NamedTuple):
 
     location: float
     scale: float
+
+    def _repr_html_(self) -> str:
+        """Return the table that notebooks show."""
+        return result_html(self)
 
 
 class RowProfile:

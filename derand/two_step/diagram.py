@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from derand._utils.html import ResultRepr, result_html
 from derand._utils.rng import RNGLike, check_rng
 from derand._utils.validation import FloatArray, check_array, check_int, check_scalar
 from derand.exceptions import InputError
@@ -57,9 +58,13 @@ class Problem(NamedTuple):
     a0: FloatArray
     directions: FloatArray
 
+    def _repr_html_(self) -> str:
+        """Return the table that notebooks show."""
+        return result_html(self)
 
-@dataclass(frozen=True, eq=False)
-class PhaseDiagram:
+
+@dataclass(frozen=True, eq=False, repr=False)
+class PhaseDiagram(ResultRepr):
     """Numbers of outliers over a grid of exponents.
 
     Attributes

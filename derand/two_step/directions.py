@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from derand._utils.html import result_html
 from derand._utils.validation import FloatArray, check_int
 from derand.exceptions import InputTypeError
 from derand.two_step.activations import TwoStepActivation
@@ -48,6 +49,10 @@ class LowRank(NamedTuple):
         q_right, r_right = np.linalg.qr(self.right.T)
         u, values, vt = np.linalg.svd(r_left @ r_right.T)
         return q_left @ u, values, vt @ q_right.T
+
+    def _repr_html_(self) -> str:
+        """Return the table that notebooks show."""
+        return result_html(self)
 
 
 def default_orders(activation: TwoStepActivation, *, memory: bool, reuse: bool, kmax: int | None = None) -> list[int]:

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from derand._utils.html import ResultRepr
 from derand._utils.validation import FloatArray, check_int, check_option, check_scalar
 from derand.exceptions import InputError
 from derand.two_step.activations import TwoStepActivation, as_activation
@@ -45,8 +46,8 @@ class Batch(NamedTuple):
     y: FloatArray
 
 
-@dataclass(frozen=True, eq=False)
-class TwoStepResult:
+@dataclass(frozen=True, eq=False, repr=False)
+class TwoStepResult(ResultRepr):
     """Weights after one and two steps, with all that they were computed from.
 
     Attributes

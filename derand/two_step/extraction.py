@@ -9,6 +9,7 @@ import numpy as np
 import scipy.linalg
 import scipy.optimize
 
+from derand._utils.html import result_html
 from derand._utils.validation import FloatArray, check_array, check_int, check_option
 from derand.exceptions import InputError
 
@@ -31,6 +32,10 @@ class ExtractedDirections(NamedTuple):
     directions: FloatArray
     strength: FloatArray
 
+    def _repr_html_(self) -> str:
+        """Return the table that notebooks show."""
+        return result_html(self)
+
 
 class Alignment(NamedTuple):
     """How well directions agree with targets.
@@ -51,6 +56,10 @@ class Alignment(NamedTuple):
     span: FloatArray
     chance: float
     corrected: FloatArray
+
+    def _repr_html_(self) -> str:
+        """Return the table that notebooks show."""
+        return result_html(self)
 
 
 def extract_directions(dW: Any, a0: Any, n_directions: int = 3, *, method: str = "wls") -> ExtractedDirections:

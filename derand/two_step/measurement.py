@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from derand._utils.html import ResultRepr
 from derand._utils.validation import FloatArray, check_array, check_option, check_scalar
 from derand.exceptions import InputError
 from derand.two_step.bbp import tracy_widom_quantile, tw_threshold
@@ -20,8 +21,8 @@ _SMALLEST = 100
 _GAP = 8.0
 
 
-@dataclass(frozen=True, eq=False)
-class OutlierCount:
+@dataclass(frozen=True, eq=False, repr=False)
+class OutlierCount(ResultRepr):
     """Outliers of a matrix.
 
     Attributes

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from scipy.optimize import brentq
 
+from derand._utils.html import ResultRepr
 from derand._utils.validation import FloatArray, check_option, check_scalar
 from derand.exceptions import InputTypeError
 from derand.two_step.assumptions import AssumptionWarning
@@ -29,8 +30,8 @@ _SMALLEST_FIT = 64
 BoolArray = np.ndarray[Any, np.dtype[np.bool_]]
 
 
-@dataclass(frozen=True, eq=False)
-class OutlierPrediction:
+@dataclass(frozen=True, eq=False, repr=False)
+class OutlierPrediction(ResultRepr):
     """Outliers of W2 that its samples predict.
 
     Attributes
