@@ -70,7 +70,8 @@ def row(name: str, k: int, n_random: int) -> None:
     print(
         f"{name:8} n={len(X)} k={k:2}  Gaussian best of {n_random} {min(random):.3f}  "
         f"sparse best of 10 {min(sparse):.3f}  PCA {principal:.3f}  "
-        f"derand {learned.distortion:.4f} (mean {learned.mean_distortion:.3f})  bound {bound.value:.4f} (any map {bound.any_map:.4f})  "
+        f"derand {learned.distortion:.4f} (mean {learned.mean_distortion:.3f})  "
+        f"bound {bound.value:.4f} (any map {bound.any_map:.4f})  "
         f"ratio {learned.distortion / bound.value:.2f}  {seconds:.1f} s CPU",
         flush=True,
     )
