@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from derand._utils.html import ResultRepr
 from derand._utils.rng import RNGLike, check_rng
 from derand._utils.threads import blas_threads
 from derand._utils.validation import FloatArray, check_int, check_option, check_scalar
@@ -24,8 +25,8 @@ __all__ = ["DescentRun", "HessianSnapshot", "TwoLayerGD"]
 _HUGE = 1e30
 
 
-@dataclass(frozen=True)
-class HessianSnapshot:
+@dataclass(frozen=True, repr=False)
+class HessianSnapshot(ResultRepr):
     """Lower end of the spectrum of m times the Hessian after some steps.
 
     Parameters
@@ -43,8 +44,8 @@ class HessianSnapshot:
     hard_overlaps: FloatArray
 
 
-@dataclass(frozen=True)
-class DescentRun:
+@dataclass(frozen=True, repr=False)
+class DescentRun(ResultRepr):
     """A run of gradient descent.
 
     Parameters

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from scipy.linalg import hadamard
 
+from derand._utils.html import ResultRepr
 from derand._utils.rng import RNGLike
 from derand._utils.validation import FloatArray, check_array, check_int, check_scalar
 from derand.exceptions import BudgetExceededError, InputError, InputTypeError
@@ -25,8 +26,8 @@ _MAX_NUMBERS = 400_000_000
 _HUGE = 1e30
 
 
-@dataclass(frozen=True)
-class DMFTResult:
+@dataclass(frozen=True, repr=False)
+class DMFTResult(ResultRepr):
     """Limits of gradient descent up to a time.
 
     Parameters

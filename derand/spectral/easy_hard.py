@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from derand._utils.html import ResultRepr
 from derand._utils.validation import FloatArray
 from derand.spectral.conditional import ConditionalMoments, join
 from derand.spectral.fibres import Branches
@@ -22,8 +23,8 @@ _EXACT_EFFECT, _SAMPLED_EFFECT = 1e-8, 1e-2
 PlaneFunction = Callable[[FloatArray], FloatArray]
 
 
-@dataclass(frozen=True)
-class EasyHardSplit:
+@dataclass(frozen=True, repr=False)
+class EasyHardSplit(ResultRepr):
     """Orthogonal split of the latent space.
 
     Parameters

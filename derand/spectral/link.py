@@ -10,6 +10,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from derand._utils.html import ResultRepr
 from derand._utils.rng import RNGLike, check_rng
 from derand._utils.validation import FloatArray, check_array, check_int, check_scalar
 from derand.exceptions import InputError
@@ -23,7 +24,7 @@ __all__ = ["DeltaAlg", "MultiIndexLink"]
 
 
 @dataclass(frozen=True)
-class DeltaAlg:
+class DeltaAlg(ResultRepr):
     """The smallest ratio of samples to dimensions at which a spectral method finds a hard direction.
 
     Parameters

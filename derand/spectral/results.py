@@ -6,13 +6,14 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from derand._utils.html import ResultRepr
 from derand._utils.validation import FloatArray
 
 __all__ = ["Edge", "Edges", "Outlier", "Threshold"]
 
 
 @dataclass(frozen=True)
-class Edge:
+class Edge(ResultRepr):
     """One end of the bulk.
 
     Parameters
@@ -35,7 +36,7 @@ class Edge:
 
 
 @dataclass(frozen=True)
-class Edges:
+class Edges(ResultRepr):
     """Both ends of the bulk.
 
     Parameters
@@ -48,8 +49,8 @@ class Edges:
     right: Edge
 
 
-@dataclass(frozen=True)
-class Outlier:
+@dataclass(frozen=True, repr=False)
+class Outlier(ResultRepr):
     """An eigenvalue outside the bulk, caused by a planted direction.
 
     Parameters
@@ -81,7 +82,7 @@ class Outlier:
 
 
 @dataclass(frozen=True)
-class Threshold:
+class Threshold(ResultRepr):
     """The ratio delta = samples / dimensions from which on an informative outlier exists.
 
     Parameters

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from derand._utils.html import ResultRepr
 from derand._utils.rng import RNGLike, check_rng
 from derand._utils.validation import FloatArray, check_int, check_scalar
 from derand.exceptions import InputError
@@ -17,8 +18,8 @@ _ROWS = 96
 _CHECK_EVERY = 2
 
 
-@dataclass(frozen=True)
-class ExtremeVectors:
+@dataclass(frozen=True, repr=False)
+class ExtremeVectors(ResultRepr):
     """Eigenvectors at the upper end of a spectrum.
 
     Parameters

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from derand._utils.html import ResultRepr
 from derand._utils.validation import FloatArray, check_array, check_int, check_scalar
 from derand.exceptions import InputError
 from derand.spectral.descent import TwoLayerGD
@@ -19,8 +20,8 @@ from derand.spectral.link import MultiIndexLink
 __all__ = ["SuccessCurve", "success_curve"]
 
 
-@dataclass(frozen=True)
-class SuccessCurve:
+@dataclass(frozen=True, repr=False)
+class SuccessCurve(ResultRepr):
     """Final correlations of gradient descent with the hard directions.
 
     Parameters

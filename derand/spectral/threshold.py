@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from scipy.optimize import brentq
 
+from derand._utils.html import ResultRepr
 from derand._utils.rng import RNGLike, check_rng
 from derand._utils.validation import FloatArray, check_array, check_int, check_option, check_scalar
 from derand.exceptions import InputError, InputTypeError
@@ -29,8 +30,8 @@ _GRID = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0)
 _COARSE = 1 << 12
 
 
-@dataclass(frozen=True)
-class NNThreshold:
+@dataclass(frozen=True, repr=False)
+class NNThreshold(ResultRepr):
     """The threshold delta_NN(t) of a network.
 
     Parameters
