@@ -88,7 +88,9 @@ def run(args: argparse.Namespace) -> int:
     if args.plot:
         from derand.plotting.cut import CutDisplay
 
-        save_plot(CutDisplay(solution, edges.node_labels), args.plot)
+        # The vertex after a program's variables is the side of those that are 1.
+        labels = (*edges.node_labels, *(() if model is None else ("1",)))
+        save_plot(CutDisplay(solution, labels), args.plot)
     return _finish(args, solution, progress)
 
 

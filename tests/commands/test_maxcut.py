@@ -83,10 +83,23 @@ def test_quadratic_binary_program(capsys, tmp_path):
     path, graph, proof = tmp_path / "small.bq", tmp_path / "g.rud", tmp_path / "c.json"
     # -4 x1 - 2 x2 + 6 x1 x2 - 8 x2 x3, an entry off the diagonal counting twice: the minimum is x2 = x3 = 1.
     path.write_text("3 4\n1 1 -4\n2 2 -2\n1 2 3\n2 3 -4\n", encoding="utf-8")
-    code, document, _ = _run([path, "-q", "--save-graph", graph, "--certificate", proof], capsys)
+    code, document, _ = _run(
+        [path, "-q", "--save-graph", graph, "--certificate", proof, "--plot", tmp_path / "cut.png"], capsys
+    )
     assert code == 0
+    assert (tmp_path / "cut.png").read_bytes().startswith(b"\x89PNG")
     assert (document["value"], document["lower_bound"], document["ones"]) == (-10, -10, [2, 3])
     assert document["optimal"]
     # The certificate is about the cut problem, which --save-graph wrote.
     assert graph.read_text(encoding="utf-8").startswith("4 ")
     assert json.loads(proof.read_text(encoding="utf-8"))["n_vertices"] == 4
+
+
+def test_plot(capsys, tmp_path):
+    path, picture = tmp_path / "pentagon.rud", tmp_path / "cut.png"
+    path.write_text(PENTAGON, encoding="utf-8")
+    code, document, _ = _run([path, "--plot", picture, "-q"], capsys)
+    assert (code, document["value"]) == (0, 4)
+    assert picture.read_bytes().startswith(b"\x89PNG")
+    with pytest.raises(InputError, match="--plot must name a file"):
+        _run([path, "--plot", tmp_path / "cut.txt"], capsys)
