@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from derand._utils.html import ResultRepr
 from derand._utils.reductions import norm
 from derand._utils.rng import RNGLike, check_rng
 from derand._utils.validation import FloatArray, check_array, check_scalar
@@ -33,7 +34,7 @@ _NO_BOUND = "the biases' Hessian has an eigenvalue below -2 lam: no second-order
 
 
 @dataclass(frozen=True)
-class StructureCertificate:
+class StructureCertificate(ResultRepr):
     r"""What is proved about W_perp, the first-layer weights across given directions, at one point.
 
     Attributes

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from derand._utils.html import ResultRepr
 from derand._utils.reductions import norm
 from derand._utils.rng import RNGLike, check_rng
 from derand._utils.validation import FloatArray, check_array, check_int, check_scalar
@@ -22,8 +23,8 @@ from derand.structure.train import Snapshot, Snapshots
 __all__ = ["DescentResult", "noisy_descent"]
 
 
-@dataclass(frozen=True, eq=False)
-class DescentResult:
+@dataclass(frozen=True, eq=False, repr=False)
+class DescentResult(ResultRepr):
     """End and path of a descent; nothing is proved about it, see `structure_certificate` for that.
 
     Attributes

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from derand._utils.arrays import to_numpy
+from derand._utils.html import ResultRepr
 from derand._utils.validation import FloatArray, check_array
 from derand.exceptions import InputError
 
@@ -20,7 +21,7 @@ _ALLOWED = 4.0
 
 
 @dataclass(frozen=True)
-class InputCheck:
+class InputCheck(ResultRepr):
     """Deviations of weighted inputs from N(0, I), marginal by marginal, and of their covariance from I.
 
     Attributes

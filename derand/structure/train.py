@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from derand._utils.html import ResultRepr, result_html
 from derand._utils.rng import RNGLike, check_rng
 from derand._utils.validation import FloatArray, check_array, check_int
 from derand.exceptions import InputError
@@ -34,6 +35,10 @@ class Snapshot(NamedTuple):
 
     step: int
     W: FloatArray
+
+    def _repr_html_(self) -> str:
+        """Return the table that notebooks show."""
+        return result_html(self)
 
 
 class Snapshots:
@@ -64,8 +69,8 @@ class Snapshots:
         return (*(one for one in self._kept if one.step < step), Snapshot(step, np.array(W)))
 
 
-@dataclass(frozen=True, eq=False)
-class TrainedNetwork:
+@dataclass(frozen=True, eq=False, repr=False)
+class TrainedNetwork(ResultRepr):
     """A network at the end of its training.
 
     Attributes

@@ -9,6 +9,7 @@ import numpy as np
 import scipy.linalg
 import scipy.stats
 
+from derand._utils.html import ResultRepr
 from derand._utils.validation import FloatArray, check_scalar
 from derand.structure.estimation.polish import Candidate, Problem, information
 from derand.structure.subspace import orthonormal_rows
@@ -52,8 +53,8 @@ def weighted_chi2_quantile(weights: FloatArray, level: float) -> float:
 _NOISE_SAMPLES = 2000
 
 
-@dataclass(frozen=True)
-class ConfidenceCone:
+@dataclass(frozen=True, repr=False)
+class ConfidenceCone(ResultRepr):
     """Estimated law of the error of a subspace.
 
     The truth is the row space of ``components + E`` with rows of E across ``components``, of mean 0 and known

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from derand._utils.html import ResultRepr
 from derand._utils.rng import RNGLike, check_rng
 from derand._utils.validation import FloatArray, check_array, check_int, check_option, check_scalar
 from derand.exceptions import InputError
@@ -20,8 +21,8 @@ from derand.structure.estimation.whitening import Whitening, whiten
 __all__ = ["StructureEstimate", "check_weight", "estimate_structure"]
 
 
-@dataclass(frozen=True)
-class StructureEstimate:
+@dataclass(frozen=True, repr=False)
+class StructureEstimate(ResultRepr):
     """Directions, link and error bars.
 
     Parameters
