@@ -256,7 +256,7 @@ def experiment(product):
     begin = time.perf_counter()
     loss = as_loss("huber", 0.605)
     curve = success_curve(
-        "quad", loss, "z**2", 20, d=200, deltas=[2.0, 3.0, 3.6, 5.0, 7.0], eta=0.3, n_steps=800,
+        "quad", loss, "z**2", 20, d=200, deltas=[2.0, 3.0, 3.6, 5.0, 7.0], eta=0.1, n_steps=800,
         init="zero_output", n_jobs=2, checkpoint=os.environ.get("DERAND_CHECKPOINT"),
     )  # fmt: skip
     print(f"   success {curve.success.tolist()} at {curve.deltas.tolist()}; {time.perf_counter() - begin:.0f} s (600)")
