@@ -68,9 +68,15 @@ write_api_page()
 
 
 def escape_bars(app, what, name, obj, options, lines):
-    """Let |x| in a docstring mean an absolute value, where reStructuredText would look for a substitution."""
+    """Let |x| in a docstring mean an absolute value, where reStructuredText would look for a substitution.
+
+    Likewise n_components_ inside a shape is no link, and scikit-learn's references lead outside.
+    """
     skip_from = None
     for number, line in enumerate(lines):
+        if what in {"class", "method"}:
+            line = re.sub(r"(?<=[(\s])(n_\w+|classes)_(?=[,)])", r"\1\\_", line)
+            lines[number] = line = re.sub(r":ref:`([^`<]+?) <\w+_score>`", r"\1", line)
         indent = len(line) - len(line.lstrip())
         if skip_from is not None and (not line.strip() or indent > skip_from):
             continue
