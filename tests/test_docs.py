@@ -11,6 +11,7 @@ import shlex
 import textwrap
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import derand
@@ -46,7 +47,10 @@ def _blocks(text, language):
 
 
 def _write_files(text, folder):
-    """Write the blocks whose caption is the name of a file."""
+    """Write the blocks whose caption is the name of a file, and data.csv, the reader's own table with a column y."""
+    x = np.random.default_rng(0).standard_normal((80, 3)).round(6).tolist()
+    rows = [f"{a},{b},{c},{a * a + b}" for a, b, c in x]
+    (folder / "data.csv").write_text("\n".join(["a,b,c,y", *rows]), encoding="utf-8")
     for caption, code in _blocks(text, "text") + _blocks(text, "python"):
         if re.fullmatch(r"[\w-]+\.(csv|txt|py)", caption):
             (folder / caption).write_text(code.rstrip() + "\n", encoding="utf-8")

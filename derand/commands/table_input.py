@@ -70,6 +70,8 @@ def read_table(path: str, target: str | None = None) -> Table:
     try:
         with Path(path).open(encoding="utf-8-sig", newline="") as stream:
             first = stream.readline()
+        if "\0" in first:
+            raise InputError("the file is no table of text")
         delimiter = max(_DELIMITERS, key=first.count)
         header = next(csv.reader([first], delimiter=delimiter), [])
         has_names = any(not _is_number(field) and field.strip().lower() not in _MISSING for field in header)
@@ -108,7 +110,7 @@ def _column(target: str, names: Sequence[str]) -> int:
         return names.index(target)
     if target.isdecimal() and 1 <= int(target) <= len(names):
         return int(target) - 1
-    shown = ", ".join(repr(name) for name in names[:10]) + (", ..." if len(names) > 10 else "")
+    shown = ", ".join(repr(name[:40]) for name in names[:10]) + (", ..." if len(names) > 10 else "")
     raise InputError(f"there is no column {target!r}; the columns are {shown}")
 
 

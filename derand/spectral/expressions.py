@@ -111,7 +111,8 @@ def parse_expression(text: Any, k: int | None = None) -> Expression:
     """Return the function that a text describes.
 
     Numbers, ``+ - * / **``, parentheses, pi, e, the variables z (the same as z1), z1, z2, ..., and the functions abs,
-    sign, sqrt, exp, log, sin, cos, tan, sinh, cosh, tanh, arctan, floor, round, erf, sigmoid, relu, min, max, heaviside.
+    sign, sqrt, exp, log, sin, cos, tan, sinh, cosh, tanh, arctan, floor, round, erf, sigmoid, relu, min, max and
+    heaviside.
     Nothing else is ever looked up or run.
 
     Parameters

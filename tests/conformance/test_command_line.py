@@ -5,8 +5,10 @@ A new subcommand gets an entry in `COMMAND_LINES`; without one the first test fa
 
 import gzip
 import json
+import math
 from dataclasses import dataclass, field
 
+import numpy as np
 import pytest
 
 from derand.cli import main
@@ -14,6 +16,9 @@ from derand.commands import COMMANDS
 
 GRAPH = "source,target,weight\nAnn,Bert,1\nBert,Carla,2\nCarla,Ann,1\n"
 POINTS = "height,width\n1.0,0.9\n2.0,2.1\n3.0,3.2\n4.0,3.9\n"
+TABLE = "a,b,c,y\n" + "\n".join(
+    f"{a},{b},{c},{math.tanh(a + b)}" for a, b, c in np.random.default_rng(0).standard_normal((60, 3)).round(6).tolist()
+)
 HUGE = 10**30
 
 
@@ -118,6 +123,36 @@ COMMAND_LINES = {
         reads=["FILE"],
         text=POINTS,
         picture=["FILE", "-k", "1"],
+        to_file="--json",
+    ),
+    "threshold": Lines(
+        good=[["--link", "z**2"], ["--link", "z**2*exp(-z**2)"]],
+        bad=[
+            (["--link", "z**"], "z**"),
+            (["--link", "__import__('os')"], "unknown function"),
+            (["--link", "q**2"], "q"),
+            (["--link", ""], "malformed"),
+            (["--link", "1/(z-z)"], "finite"),
+            (["--link", "z" + "+z" * 5000], "1000"),
+            (["--link", "z**2", "--noise", "-1"], "noise"),
+            (["--link", "z**2", "--noise", "nan"], "noise"),
+            (["--link", "z**2", "--activation", "quad", "--scale", "0"], "scale"),
+            (["--link", "z**2", "--activation", "quad", "--m", "0"], "m"),
+        ],
+        usage=[[], ["--link", "z**2", "--activation", "magic"], ["--link", "z**2", "--noise", "much"]],
+    ),
+    "structure": Lines(
+        good=[["FILE", "--target", "y"], ["FILE", "--target", "4", "-k", "1"]],
+        bad=[
+            (["FILE", "--target", "z"], "no column 'z'; the columns are"),
+            (["FILE", "--target", "y", "-k", "0"], "n_components"),
+            (["FILE", "--target", "y", "-k", str(HUGE)], "n_components"),
+            (["FILE", "--target", "y", "--seed", "-1"], "rng"),
+        ],
+        usage=[[], ["FILE"], ["FILE", "--target", "y", "--task", "magic"]],
+        reads=["FILE", "--target", "y"],
+        text=TABLE,
+        picture=["FILE", "--target", "y", "-k", "1"],
         to_file="--json",
     ),
     "bench": Lines(
