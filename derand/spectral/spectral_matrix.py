@@ -132,6 +132,15 @@ def extreme_vectors(
     Notes
     -----
     Below the threshold there is no gap at the end of the spectrum, and convergence takes more products.
+
+    Examples
+    --------
+    The matrix (1/n) X^T diag(T) X of two samples along the axes is diagonal.
+
+    >>> import numpy as np
+    >>> found = extreme_vectors(WeightedGram(np.diag([2.0, 1.0]), np.array([1.0, 3.0])), rng=0)
+    >>> round(float(found.values[0]), 9), np.abs(found.vectors).round(6).tolist()
+    (2.0, [[1.0, 0.0]])
     """
     k = check_int(k, "k", low=1, high=product.size)
     tol = check_scalar(tol, "tol", low=0.0, high=1.0, low_open=True)

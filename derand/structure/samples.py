@@ -301,6 +301,14 @@ def stream_batches(teacher: MultiIndexTeacher, batch_size: int, rng: RNGLike = N
         If batch_size is below 1.
     InputTypeError
         If batch_size isn't an integer.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> batches = stream_batches(MultiIndexTeacher([1.0, 0.0], lambda s: np.tanh(s[:, 0])), 5, rng=0)
+    >>> first, second = next(batches), next(batches)
+    >>> first.X.shape, bool(np.any(first.X == second.X))
+    ((5, 2), False)
     """
     size, generator = check_int(batch_size, "batch_size", low=1), check_rng(rng)
     while True:

@@ -193,6 +193,16 @@ def low_rank_part(result: TwoStepResult, kmax: int | None = None, *, memory: boo
     ------
     InputError
         If the activation has too few derivatives for ``memory=True``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from derand.two_step import random_problem, two_step_update
+    >>> problem = random_problem(120, 120, 120, [np.tanh], rng=0)
+    >>> run = two_step_update(*problem[:4], 2.0, 1.0, activation=[0.0, 1.0, 0.5])
+    >>> part = low_rank_part(run)
+    >>> part.left.shape[0], part.right.shape[1], part.left.shape[1] == part.right.shape[0]
+    (120, 120, True)
     """
     reuse = result.batch == "reuse"
     orders = default_orders(result.activation, memory=memory, reuse=reuse, kmax=kmax)
