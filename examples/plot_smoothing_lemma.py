@@ -73,9 +73,9 @@ plt.show()
 # --------------
 # Every run is certified, every W is nothing, the bound holds at every point, and b is a local minimum of the well.
 
+assert all(result.success for _, result in paths)
 for points, result in paths:
     W, b_end = f.unpack(result.x)[:2]
-    assert result.success
     assert abs(W[0, 0]) <= f.weight_bound(W, b_end) < 1e-8
     for w_k, b_k in points:
         assert abs(w_k) <= f.weight_bound([[w_k]], [b_k]) * (1.0 + 1e-12)
