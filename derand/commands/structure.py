@@ -31,7 +31,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     parser.add_argument("--seed", type=int, default=0, help="seed of all random numbers (default: %(default)s)")
     parser.add_argument("--plot", metavar="FILE", help="draw the response against the directions into a picture file")
-    parser.add_argument("--json", metavar="FILE", help="write the JSON there instead of to stdout")
+    parser.add_argument(
+        "-o", "--output", "--json", dest="json", metavar="FILE", help="write the JSON there instead of to stdout"
+    )
     parser.add_argument("-q", "--quiet", action="store_true", help="no progress on stderr")
 
 
