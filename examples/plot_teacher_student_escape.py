@@ -25,8 +25,9 @@ from derand.teacher_student import TeacherStudent
 
 display = EscapeTimeDisplay.from_widths((2, 3, 4, 8), (1, 2), N=1e8, n_starts=16, rng=0, lr=0.05)
 
-figure, (left, right) = plt.subplots(1, 2, figsize=(11.0, 4.2), layout="constrained")
+figure, left = plt.subplots(figsize=(7.0, 4.2), layout="constrained")
 display.plot(left)
+plt.show()
 
 # %%
 # One-pass SGD isn't gradient flow
@@ -39,6 +40,7 @@ models = [TeacherStudent(4, 2, lr=float(lr)) for lr in rates]
 flow = [m.escape_time(1e8, second_order=False).time for m in models]
 mean = [m.escape_time(1e8).time for m in models]
 noisy = [m.escape_time(1e8, fluctuations=True).time for m in models]
+figure, right = plt.subplots(figsize=(7.0, 4.2), layout="constrained")
 right.plot(rates, rates * flow, "o-", color="#0072B2", label="gradient flow")
 right.plot(rates, rates * mean, "s--", color="#D55E00", label="mean of SGD's steps")
 right.plot(rates, rates * noisy, "^-.", color="#009E73", label="with the noise gathered on the plateau")
