@@ -166,10 +166,12 @@ class SOSPCertificate(ResultRepr):
     def __repr__(self) -> str:
         """Return the two inequalities, with a tick or a cross."""
         verdict = "certified" if self.is_certified else "not certified"
+        error = 1.0 - self.confidence
+        confidence = f"confidence 1 - {error:.1g}" if error else "confidence 1"
         return (
             f"<SOSPCertificate {verdict}: |grad| = {self.gradient_norm:.3g} (tolerance {self.gtol:.3g}), "
             f"lambda_min >= {self.min_eigenvalue_lower:.3g} (tolerance {-self.curv_tol:.3g}), {self.method}, "
-            f"confidence 1 - {1.0 - self.confidence:.1g}, {self.n_products} products>"
+            f"{confidence}, {self.n_products} products>"
         )
 
 

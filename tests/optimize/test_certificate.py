@@ -70,6 +70,8 @@ def test_both_inequalities_are_needed():
     assert not replace(at_minimum, gradient_norm=math.nan).is_certified
     assert "not certified" in repr(replace(at_minimum, gradient_norm=1.0))
     assert repr(at_minimum).startswith("<SOSPCertificate certified")
+    assert "confidence 1 - 1e-06" in repr(replace(at_minimum, confidence=1.0 - 1e-6))
+    assert "confidence 1," in repr(replace(at_minimum, confidence=1.0))
 
 
 def test_rho_is_the_smallest_one_that_is_proved():
