@@ -14,7 +14,7 @@ HIDDEN = [(5,), (4, 3), (4, 3, 3)]
 
 
 @pytest.mark.parametrize("hidden", HIDDEN)
-@pytest.mark.parametrize("loss", LOSSES, ids=str)
+@pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: loss if isinstance(loss, str) else type(loss).__name__)
 def test_gradient_and_products_against_differences(loss, hidden):
     objective = population_objective(loss, hidden, nodes=(6, 6), lam=0.02, rest_decay=0.01)
     rng = np.random.default_rng(0)
@@ -35,7 +35,7 @@ def test_own_derivative_checks_agree():
     assert check_hessian(objective.value_and_grad, objective.hessp, x).is_consistent
 
 
-@pytest.mark.parametrize("loss", LOSSES, ids=str)
+@pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: loss if isinstance(loss, str) else type(loss).__name__)
 def test_two_layer_block_agrees_with_products(loss):
     objective = population_objective(loss, (5,), nodes=(6, 6))
     x = objective.network.random_parameters(rng=2)

@@ -44,7 +44,7 @@ def start_for(network, activation, seed):
 
 @pytest.mark.parametrize("activation", ACTIVATIONS)
 @pytest.mark.parametrize("depth", DEPTHS)
-@pytest.mark.parametrize("loss", LOSSES, ids=str)
+@pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: loss if isinstance(loss, str) else type(loss).__name__)
 def test_identity_behind_the_lemma(loss, depth, activation):
     """grad_perp = (H_b + 2 lam I) W_perp, at any point: both sides from separate derivatives, to 1e-10."""
     objective = population_objective(loss, DEPTHS[depth], activation)
