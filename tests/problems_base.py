@@ -40,8 +40,8 @@ class Problem:
 
     ``starts["saddle"]`` has zero gradient and, when ``strict``, a negative Hessian eigenvalue; ``minimum`` is the known
     global minimum and ``minimizer`` a point that attains it; with ``benign`` every second-order stationary point does.
-    At a gradient of norm ``gtol`` beside a minimum the value exceeds it by at most ``gap``: a squared gradient over twice
-    the curvature, 1e-12 / 0.02, unless f grows more slowly across its minima.
+    At a gradient of norm ``gtol`` beside a minimum the value exceeds it by at most ``gap``: a squared gradient over
+    twice the curvature, 1e-12 / 0.02, unless f grows more slowly across its minima.
     ``grad_lip`` and ``hess_lip`` are proven Lipschitz constants of gradient and Hessian on all of R^n, or None.
     ``tuned`` marks the half of the problems that solver constants may be tuned on.
     """
