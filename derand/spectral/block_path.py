@@ -15,6 +15,7 @@ from derand.exceptions import NonConvergenceError
 __all__ = ["BlockPath", "Point"]
 
 _TOL = 1e-11
+_EDGE_TOL = 1e-5
 _MAX_STEPS = 400
 
 
@@ -34,6 +35,9 @@ class Point:
         dz/dt: positive before the edge, zero there.
     tangent : ndarray of shape (m, m)
         dK/dt.
+    radius : float
+        Spectral radius of the positive map D -> K E[P D P] K / delta: below 1 before the edge, one there. Other sheets
+        of the equation, which Newton's method may fall on, have it above 1 beside a positive slope.
     """
 
     t: float
@@ -41,6 +45,12 @@ class Point:
     K: FloatArray
     slope: float
     tangent: FloatArray
+    radius: float
+
+    @property
+    def physical(self) -> bool:
+        """Whether slope and radius agree on the side of the edge, as they do on the physical sheet."""
+        return (self.slope > 0.0) == (self.radius < 1.0) or abs(self.radius - 1.0) <= _EDGE_TOL
 
 
 class BlockPath:
@@ -124,7 +134,8 @@ class BlockPath:
             inverse = np.asarray(np.linalg.inv(K), dtype=np.float64)
             flat = P.reshape(len(P), -1)
             residual = inverse + z * self._eye - (self.p @ flat).reshape(m, m)
-            jacobian = self._jacobian(flat, inverse)
+            second = self._second(flat)
+            jacobian = second - np.kron(inverse, inverse.T)
             border = np.zeros((m * m + 1, m * m + 1))
             border[:-1, :-1] = jacobian
             border[:-1, -1] = self._eye.reshape(-1)
@@ -141,16 +152,15 @@ class BlockPath:
             K = K + 0.5 * (change + change.T)
             z += float(step[-1, 0])
             if float(np.max(np.abs(change))) <= _TOL * float(np.max(np.abs(K))):
-                return Point(t, z, K, float(step[-1, 1]), 0.5 * (tangent + tangent.T))
+                radius = float(np.max(np.abs(np.linalg.eigvals(np.kron(K, K) @ second))))
+                return Point(t, z, K, float(step[-1, 1]), 0.5 * (tangent + tangent.T), radius)
         return None
 
-    def _jacobian(self, flat: FloatArray, inverse: FloatArray) -> FloatArray:
-        """Return the derivative of K^(-1) - E[P] in K as an (m^2, m^2) matrix."""
+    def _second(self, flat: FloatArray) -> FloatArray:
+        """Return D -> E[P D P] / delta, minus the derivative of E[P] in K, as an (m^2, m^2) matrix."""
         m = self.m
-        # d E[P] = -E[P dK P] / delta
         pairs = ((flat * self.p[:, None]).T @ flat).reshape(m, m, m, m)
-        second = pairs.transpose(0, 3, 1, 2).reshape(m * m, m * m) / self.delta
-        return np.asarray(second - np.kron(inverse, inverse.T))
+        return np.asarray(pairs.transpose(0, 3, 1, 2).reshape(m * m, m * m) / self.delta)
 
     def edge(self) -> Point:
         """Return the edge of the bulk, the first point with dz/dt = 0.
@@ -174,14 +184,17 @@ class BlockPath:
         for _ in range(_MAX_STEPS):
             step = (growth - 1.0) * current.t
             found = self._extrapolated(current, step)
+            if found is not None and found.slope <= 0.0:
+                found = self._refine_edge(current, found)
+                if abs(found.radius - 1.0) <= _EDGE_TOL:
+                    self._edge = found
+                    return found
+                found = None  # that was another sheet
             if found is None:
                 growth = 1.0 + 0.4 * (growth - 1.0)
                 if growth < 1.0 + 1e-9:
                     break
                 continue
-            if found.slope <= 0.0:
-                self._edge = self._refine_edge(current, found)
-                return self._edge
             current = found
             self._visited.append(current)
             growth = min(2.0, 1.0 + 1.3 * (growth - 1.0))
@@ -194,14 +207,28 @@ class BlockPath:
         """Return a point close to z = -infinity, where K = -1/z."""
         for _ in range(60):
             found = self.solve(t, -1.0 / t, t * self._eye)
-            if found is not None and found.slope > 0.0:
+            if found is not None and found.slope > 0.0 and found.physical:
                 return found
             t *= 0.5
         raise NonConvergenceError("the matrix law has no solution far to the left; are the blocks finite?")
 
     def _extrapolated(self, start: Point, step: float) -> Point | None:
-        """Return the point a step further along the curve."""
-        return self.solve(start.t + step, start.z + start.slope * step, start.K + step * start.tangent)
+        """Return the point a step further along the curve, or None where Newton's method failed or left the sheet."""
+        found = self.solve(start.t + step, start.z + start.slope * step, start.K + step * start.tangent)
+        return found if found is not None and found.physical else None
+
+    def _reach(self, start: Point, t: float) -> Point | None:
+        """Return the point at a parameter, by as many steps along the curve as it takes."""
+        share = 1.0
+        for _ in range(_MAX_STEPS):
+            found = self._extrapolated(start, share * (t - start.t))
+            if found is None:
+                share *= 0.5
+            elif share == 1.0:
+                return found
+            else:
+                start, share = found, min(1.0, 2.0 * share)
+        return None
 
     def _refine_edge(self, low: Point, high: Point) -> Point:
         """Return the zero of the slope between two points, by the Illinois variant of false position."""
@@ -283,7 +310,7 @@ class BlockPath:
             """Return the function at a parameter."""
             if t not in memory:
                 near = min(memory.values(), key=lambda point: abs(point.t - t))
-                found = self._extrapolated(near, t - near.t)
+                found = self._reach(near, t)
                 if found is None:
                     raise NonConvergenceError(f"Newton's method failed on the curve of the matrix law at t = {t:.6g}")
                 memory[t] = found

@@ -67,7 +67,9 @@ def test_grokking():
 def test_thresholds_against_time():
     row = [NNThreshold(v, 0.01, "dynamics", np.zeros(0)) for v in (0.8, np.inf, 1.8)]
     display = ThresholdDisplay.from_thresholds([0, 5, 10], {"quad": row}, 0.5)
-    ax = matplotlib.pyplot.figure().gca()
+    from matplotlib import pyplot
+
+    ax = pyplot.figure().gca()
     assert display.plot(ax).ax_ is ax
     assert ax.containers[0].lines[0].get_xdata().tolist() == [0.0, 10.0]
     assert "delta_alg = 0.5" in _legend(ax)

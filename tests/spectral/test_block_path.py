@@ -1,18 +1,23 @@
 import numpy as np
+import pytest
 
 from derand.spectral.block_path import BlockPath
 
-RNG = np.random.default_rng(0)
 
-
-def blocks(n=300, m=2):
-    z, W = RNG.standard_normal(n), RNG.standard_normal((n, m))
+def blocks(seed=0, n=300, m=2):
+    rng = np.random.default_rng(seed)
+    z, W = rng.standard_normal(n), rng.standard_normal((n, m))
     S = np.tanh(W)[:, :, None] * np.tanh(W)[:, None, :] - 0.7 * np.eye(m) * np.tanh(z**2)[:, None, None]
     return BlockPath(S, np.full(n, 1 / n), z[:, None], 5.0)
 
 
-def test_points_satisfy_the_equation():
-    path = blocks()
+# On the laws of seeds 1, 4, 10 and 155 long steps of Newton's method end on another sheet of the equation.
+SEEDS = pytest.mark.parametrize("seed", [0, 1, 4, 10, 155])
+
+
+@SEEDS
+def test_points_satisfy_the_equation(seed):
+    path = blocks(seed)
     edge = path.edge()
     for point in [*path._visited, edge, *path.outliers()]:
         P = path.resolvent(point.K)
@@ -21,9 +26,10 @@ def test_points_satisfy_the_equation():
         assert np.all(np.linalg.eigvalsh(point.K) > 0.0)
 
 
-def test_edge_is_where_the_linear_map_has_eigenvalue_one():
+@SEEDS
+def test_edge_is_where_the_linear_map_has_eigenvalue_one(seed):
     """D -> K E[P D P] K / delta, as an explicit matrix."""
-    path = blocks()
+    path = blocks(seed)
     point = path.edge()
     P = path.resolvent(point.K)
     KP = point.K @ P

@@ -4,7 +4,6 @@ import pytest
 from derand.exceptions import InputError
 from derand.spectral.network import make_network
 
-RNG = np.random.default_rng(0)
 M, N = 3, 5
 A, B = np.array([1.0, -2.0, 0.5]), np.array([0.1, 0.0, -0.3])
 
@@ -14,7 +13,8 @@ A, B = np.array([1.0, -2.0, 0.5]), np.array([0.1, 0.0, -0.3])
 def test_force_and_blocks_are_derivatives(activation, loss):
     """m dl/du and m d2l/du2 by central differences."""
     net = make_network(activation, loss, M, A, B)
-    u, y, h = RNG.standard_normal((M, N)), RNG.standard_normal(N), 1e-5
+    rng = np.random.default_rng(0)
+    u, y, h = rng.standard_normal((M, N)), rng.standard_normal(N), 1e-5
     force, blocks = net.force(u, y), net.blocks(u, y)
     for j in range(M):
         step = np.zeros((M, N))

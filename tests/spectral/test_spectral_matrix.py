@@ -4,14 +4,13 @@ import pytest
 from derand.exceptions import InputError
 from derand.spectral import WeightedGram, extreme_vectors
 
-RNG = np.random.default_rng(0)
-X = RNG.standard_normal((500, 40))
+X = np.random.default_rng(0).standard_normal((500, 40))
+T = np.tanh(np.random.default_rng(1).standard_normal(500))
 
 
 def test_products_are_those_of_the_matrix():
-    T = np.tanh(RNG.standard_normal(500))
     dense = (X.T * T) @ X / 500
-    v = RNG.standard_normal(40)
+    v = np.random.default_rng(2).standard_normal(40)
     assert np.allclose(WeightedGram(X, T)(v), dense @ v, atol=1e-13)
     single = WeightedGram(X.astype(np.float32), T)(v)
     assert single.dtype == np.float64
@@ -19,10 +18,11 @@ def test_products_are_those_of_the_matrix():
 
 
 def test_block_products():
-    B = RNG.standard_normal((500, 2, 2))
+    rng = np.random.default_rng(3)
+    B = rng.standard_normal((500, 2, 2))
     B = B + B.transpose(0, 2, 1)
     dense = np.block([[(X.T * B[:, i, j]) @ X / 500 for j in range(2)] for i in range(2)])
-    v = RNG.standard_normal(80)
+    v = rng.standard_normal(80)
     assert np.allclose(WeightedGram(X, B)(v), dense @ v, atol=1e-12)
 
 
@@ -41,7 +41,6 @@ def test_extreme_pairs(k, sign):
 
 
 def test_the_budget_ends_the_search():
-    T = np.tanh(RNG.standard_normal(500))
     found = extreme_vectors(WeightedGram(X, T), tol=1e-12, max_products=5, rng=0)
     assert (found.n_products, found.is_converged) == (5, False)
     with pytest.raises(InputError, match="entries"):
