@@ -161,9 +161,11 @@ class _Estimates:
     def add(self, h: FloatArray, table: FloatArray, size: FloatArray, argument_noise: float, factor: float) -> None:
         """Enter a window: differences and the rounding of the values over h, both of shape (levels, m)."""
         noise = size + argument_noise * np.abs(table) / h[:, None]
+        # A step that the argument swallows, or rounds to a few bits, shows a difference of 0 or of nothing.
+        resolved = h[2:] >= 100.0 * argument_noise
         once = (factor * table[1:] - table[:-1]) / (factor - 1.0)
         errors = np.abs(np.diff(once, axis=0)) + 2.0 * noise[2:]
-        for step, value, error in zip(h[2:], once[1:], errors, strict=True):
+        for step, value, error in zip(h[2:][resolved], once[1:][resolved], errors[resolved], strict=True):
             # Far from 0 the function may be flat: a small absolute error there says nothing about the derivative at 0.
             usable = np.isfinite(error) & ((step <= self._trusted) | (error <= 1e-3 * np.abs(value)))
             self._steps.append(float(step))
