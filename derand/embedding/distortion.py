@@ -108,7 +108,7 @@ def distortion_report(X: Any, M: Any, *, n_worst: int = 256, block_map: BlockMap
     (1.0, (0, 2), (0.0, 1.0))
     """
     points = PointSet(X)
-    matrix = check_array(M, "M", shape=(None, points.d))
+    matrix = np.ascontiguousarray(check_array(M, "M", shape=(None, points.d)))
     keep = check_int(n_worst, "n_worst", low=1)
     if matrix.shape[0] == 0:
         raise InputError("M must have at least one row")

@@ -12,6 +12,7 @@ import numpy as np
 
 from derand._utils.html import ResultRepr
 from derand._utils.rng import RNGLike, check_rng
+from derand._utils.threads import blas_threads
 from derand._utils.validation import FloatArray, check_array, check_int, check_option, check_scalar
 from derand.embedding.derandomize import DerandomizationCertificate, derandomize_map
 from derand.embedding.distortion import DistortionReport, report_of
@@ -158,12 +159,15 @@ def learn_embedding(
         callback=callback,
     )
     check_scalar(eps, "eps", low=0.0, high=1.0, low_open=True, high_open=True)
-    points = PointSet(X)
-    fit = _Fit(points, method, init, check_int(n_init, "n_init", low=1), options, check_rng(rng))
     if isinstance(n_components, str):
         check_option(n_components, "n_components", ("auto",))
-        return fit.result(*fit.least_dimension(eps))
-    return fit.result(*fit.at(check_int(n_components, "n_components", low=1)))
+    else:
+        n_components = check_int(n_components, "n_components", low=1)
+    # More threads would add up in another order.
+    with blas_threads(1):
+        fit = _Fit(PointSet(X), method, init, check_int(n_init, "n_init", low=1), options, check_rng(rng))
+        found = fit.least_dimension(eps) if isinstance(n_components, str) else fit.at(n_components)
+        return fit.result(*found)
 
 
 class _Fit:
@@ -184,7 +188,7 @@ class _Fit:
         if isinstance(init, str):
             check_option(init, "init", ("pca", "random"))
         else:
-            self.init = check_array(init, "init", shape=(None, points.d))
+            self.init = np.ascontiguousarray(check_array(init, "init", shape=(None, points.d)))
 
     def at(self, k: int, target: float = 0.0) -> tuple[FloatArray, MinimaxResult, DerandomizationCertificate | None]:
         """Return the map of shape (k, r), the run and the path's certificate for one dimension."""

@@ -130,8 +130,11 @@ def linear_lower_bound(
     check_int(k, "k", low=1)
     check_int(max_iter, "max_iter", low=0)
     space = RowSpace.of(points)
-    start = None if M is None else check_array(M, "M", shape=(None, points.d)) @ space.basis.T
-    return linear_lower_bound_of(space.coords, k, start, max_iter=max_iter, block_map=block_map)
+    with blas_threads(1):
+        start = None
+        if M is not None:
+            start = np.ascontiguousarray(check_array(M, "M", shape=(None, points.d))) @ space.basis.T
+        return linear_lower_bound_of(space.coords, k, start, max_iter=max_iter, block_map=block_map)
 
 
 def linear_lower_bound_of(

@@ -11,6 +11,7 @@ import scipy.linalg
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from derand._utils.threads import blas_threads
 from derand._utils.validation import FloatArray, check_array
 from derand.exceptions import InputError, InputTypeError
 
@@ -50,12 +51,16 @@ def check_points(X: Any, name: str = "X", *, min_points: int = 2) -> Any:
     if _is_sparse(points):
         if points.dtype.kind not in "biuf":
             raise InputTypeError(f"{name} must hold real numbers, got entries of type {points.dtype}")
-        points = sp.csr_array(points, dtype=np.float64)
-        points.sum_duplicates()
+        given, points = points, sp.csr_array(points, dtype=np.float64)
+        if not points.has_canonical_format:
+            # Sorting and summing work in place, on arrays that may be the caller's.
+            points = points.copy() if points.format == given.format else points
+            points.sum_duplicates()
         if not np.isfinite(points.data).all():
             raise InputError(f"{name} must be finite")
     else:
-        points = check_array(X, name, ndim=2)
+        # Sums run along memory: the order of its layout would change their last bits.
+        points = np.ascontiguousarray(check_array(X, name, ndim=2))
     if points.shape[0] < min_points:
         raise InputError(f"{name} must have at least {min_points} rows (samples), got {points.shape[0]}")
     if points.shape[1] == 0:
@@ -169,13 +174,14 @@ class RowSpace:
         side, which sees singular values above 1e-7 of the largest only.  The sign of each axis is fixed by its largest
         entry, so that the axes don't depend on the LAPACK in use.
         """
-        if points.is_sparse and points.n * points.d > _DENSE_LIMIT:
-            coords, basis = _by_gram(points)
-        else:
-            dense = points.raw.toarray() - points.mean if points.is_sparse else points.centred
-            U, s, basis = scipy.linalg.svd(dense, full_matrices=False)
-            rank = int(np.sum(s > max(dense.shape) * np.finfo(float).eps * max(float(s[0]), np.finfo(float).tiny)))
-            coords, basis = U[:, :rank] * s[:rank], basis[:rank]
+        with blas_threads(1):  # the same digits for any number of threads
+            if points.is_sparse and points.n * points.d > _DENSE_LIMIT:
+                coords, basis = _by_gram(points)
+            else:
+                dense = points.raw.toarray() - points.mean if points.is_sparse else points.centred
+                U, s, basis = scipy.linalg.svd(dense, full_matrices=False)
+                rank = int(np.sum(s > max(dense.shape) * np.finfo(float).eps * max(float(s[0]), np.finfo(float).tiny)))
+                coords, basis = U[:, :rank] * s[:rank], basis[:rank]
         lead = np.argmax(np.abs(basis), axis=1)
         sign = np.sign(basis[np.arange(basis.shape[0]), lead])
         return cls(np.ascontiguousarray(coords * sign), np.ascontiguousarray(basis * sign[:, None]))

@@ -8,13 +8,14 @@ from typing import Any, Self
 import numpy as np
 import scipy.linalg
 import scipy.sparse as sp
-from joblib import Parallel, delayed  # type: ignore[import-untyped]
+from joblib import Parallel, delayed, effective_n_jobs  # type: ignore[import-untyped]
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.callback import CallbackSupportMixin, with_callbacks
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from derand._utils.rng import RNGLike, check_rng
+from derand._utils.threads import blas_threads
 from derand._utils.validation import FloatArray, check_scalar
 from derand.embedding.distortion import DistortionReport, report_of
 from derand.embedding.learn import EmbeddingResult, learn_embedding
@@ -68,7 +69,8 @@ class LearnedJL(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
     compute_inverse_components : bool, default False
         Whether to compute the pseudo-inverse while fitting; otherwise at the first `inverse_transform`.
     n_jobs : int, optional
-        Threads for the scans of pairs, as in joblib; the result is the same for any number.
+        Jobs for the scans of pairs, as in joblib: threads, unless ``joblib.parallel_config`` says otherwise; None for
+        one, or what that context says.  The result is the same for any number.
     random_state : int, Generator or None
         Random stream; None means 0, the same result on every run.
 
@@ -199,7 +201,7 @@ class LearnedJL(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         if self.compute_lower_bound:
             bound = linear_lower_bound(X, self.n_components_, M=found.components, block_map=_block_map(self.n_jobs))
             self.lower_bound_, self.any_map_lower_bound_ = bound.value, bound.any_map
-        self._inverse: Any = scipy.linalg.pinv(self.components_) if self.compute_inverse_components else None
+        self._inverse: Any = self._pseudo_inverse() if self.compute_inverse_components else None
         tasks.end()
         return self
 
@@ -243,7 +245,7 @@ class LearnedJL(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         if images.ndim != 2 or images.shape[1] != self.n_components_:
             raise InputError(f"X must have shape (n_samples, {self.n_components_}), got {images.shape}")
         if self._inverse is None:
-            self._inverse = scipy.linalg.pinv(self.components_)
+            self._inverse = self._pseudo_inverse()
         return images @ self._inverse.T
 
     def score(self, X: Any, y: Any = None) -> float:
@@ -311,6 +313,11 @@ class LearnedJL(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         check_is_fitted(self)
         return self._report(self._validated(X, reset=False))
 
+    def _pseudo_inverse(self) -> Any:
+        """Return the pseudo-inverse of the components, the same digits for any number of BLAS threads."""
+        with blas_threads(1):
+            return scipy.linalg.pinv(self.components_)
+
     def _validated(self, X: Any, *, reset: bool, ensure_min_samples: int = 1) -> Any:
         """Return X as scikit-learn validates it, in single or double precision."""
         return validate_data(
@@ -319,6 +326,7 @@ class LearnedJL(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
             reset=reset,
             accept_sparse=("csr", "csc"),
             dtype=(np.float64, np.float32),
+            order="C",  # the layout of memory would change the last bits of sums
             ensure_min_samples=ensure_min_samples,
         )
 
@@ -389,8 +397,8 @@ class LearnedJL(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
 
 
 def _block_map(n_jobs: int | None) -> BlockMap:
-    """Return a map that runs through joblib; without jobs it needs none."""
-    if n_jobs is None or n_jobs == 1:
+    """Return a map that runs through joblib, in its context if there is one; a single job needs none."""
+    if effective_n_jobs(n_jobs) == 1:
         return map
 
     def run(function: Any, items: Any) -> Any:

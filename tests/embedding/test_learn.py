@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from derand.embedding import distortion_report, embedding_lower_bound, learn_embedding
+from derand._utils.threads import blas_threads
+from derand.embedding import distortion_report, embedding_lower_bound, learn_embedding, linear_lower_bound
 from derand.exceptions import InputError, InputTypeError
 from tests.embedding.data import brute_distortion, brute_ratios, gaussian
 
@@ -104,6 +105,31 @@ def test_limits_return_a_measured_map():
         assert result.report.distortion == pytest.approx(brute_distortion(X, result.components), abs=1e-12)
     assert learn_embedding(X, 3, callback=lambda record: True).status == "callback"
     assert learn_embedding(X, 3, max_iter=10).status == "max_iter"
+
+
+def _numbers(X, M):
+    """Return what all functions of the module make of points and a map."""
+    learned = learn_embedding(X, 3, init=M, max_iter=5)
+    bound = linear_lower_bound(X, 3, M=M, max_iter=2)
+    report = distortion_report(X, M)
+    return (
+        learned.components.tobytes(),
+        learn_embedding(X, 3, max_iter=5).components.tobytes(),
+        embedding_lower_bound(X, 3, max_iter=5).value,
+        bound.value,
+        report.distortion,
+        report.mean_distortion,
+    )
+
+
+def test_neither_layout_nor_threads_change_a_bit():
+    """300 points in 90 dimensions: enough for two threads of BLAS to share a product."""
+    X, M = gaussian(300, 90), gaussian(3, 90, 1)
+    with blas_threads(1):
+        alone = _numbers(X, M)
+    with blas_threads(2):
+        assert _numbers(X, M) == alone
+        assert _numbers(np.asfortranarray(X), np.asfortranarray(M)) == alone
 
 
 def test_same_seed_same_bits():

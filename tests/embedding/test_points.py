@@ -48,6 +48,26 @@ def test_centred_image_of_sparse_points():
     np.testing.assert_allclose(dense.image(M), sparse.image(M), rtol=1e-12)
 
 
+def test_the_layout_of_memory_changes_no_bit():
+    X = gaussian(200, 7)
+    plain = RowSpace.of(PointSet(X))
+    for other in (np.asfortranarray(X), np.repeat(X, 2, axis=0)[::2], X[::-1][::-1]):
+        np.testing.assert_array_equal(RowSpace.of(PointSet(other)).coords, plain.coords)
+
+
+@pytest.mark.parametrize("kind", ["csr_array", "csr_matrix", "csc_array"])
+def test_a_sparse_matrix_of_the_caller_stays_as_it_is(kind):
+    """Columns out of order and entries in parts, which are sorted and summed in a copy."""
+    parts = sp.csr_array(([1.0, 2.0, 0.5, 4.0], [2, 0, 2, 1], [0, 3, 4]), shape=(2, 3))
+    given = parts.T if kind == "csc_array" else getattr(sp, kind)(parts)
+    before = [array.copy() for array in (given.data, given.indices, given.indptr)]
+    points = PointSet(given)
+    for was, now in zip(before, (given.data, given.indices, given.indptr), strict=True):
+        np.testing.assert_array_equal(was, now)
+    assert points.raw.has_canonical_format
+    np.testing.assert_array_equal(points.raw.toarray() * points.unit, given.toarray())
+
+
 def test_chunks_cover(monkeypatch):
     monkeypatch.setattr(module, "_CHUNK", 10)
     assert [list(range(7))[part] for part in PointSet(gaussian(3, 4)).chunks(7)] == [[0, 1], [2, 3], [4, 5], [6]]

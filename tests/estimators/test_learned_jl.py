@@ -14,7 +14,7 @@ from sklearn.preprocessing import StandardScaler
 
 from derand._utils.threads import blas_threads
 from derand.embedding import distortion_report, embedding_lower_bound, linear_lower_bound
-from derand.estimators import LearnedJL
+from derand.estimators import LearnedJL, learned_jl
 from derand.exceptions import InputError
 from tests.embedding.data import brute_distortion, brute_ratios, gaussian
 
@@ -112,6 +112,38 @@ def test_same_bits_for_threads_and_jobs():
         np.testing.assert_array_equal(other.components_, fits[0].components_)
         assert other.distortion_ == fits[0].distortion_
         assert other.mean_distortion_ == fits[0].mean_distortion_
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_the_layout_of_memory_changes_no_bit(dtype):
+    X = gaussian(120, 9).astype(dtype)
+    plain, other = (LearnedJL(3, max_iter=40, validation_fraction=0.2).fit(Z) for Z in (X, np.asfortranarray(X)))
+    np.testing.assert_array_equal(plain.components_, other.components_)
+    np.testing.assert_array_equal(plain.transform(X), plain.transform(np.asfortranarray(X)))
+    assert plain.mean_distortion_ == other.mean_distortion_
+
+
+def test_jobs_of_the_context(monkeypatch):
+    """None means the jobs of the surrounding joblib.parallel_config, as in scikit-learn; the bits stay."""
+    asked = []
+
+    class Watched(joblib.Parallel):
+        def __call__(self, iterable):
+            asked.append(joblib.effective_n_jobs(self.n_jobs))
+            return super().__call__(iterable)
+
+    monkeypatch.setattr(learned_jl, "Parallel", Watched)
+    X = gaussian(900, 8)
+    alone = LearnedJL(3, max_iter=20, active_size=1000).fit(X)
+    assert not asked
+    with joblib.parallel_config(backend="threading", n_jobs=2):
+        shared = LearnedJL(3, max_iter=20, active_size=1000).fit(X)
+        assert asked
+        assert set(asked) == {2}
+        LearnedJL(3, max_iter=20, active_size=1000, n_jobs=1).fit(X[:200])
+    assert set(asked) == {2}
+    np.testing.assert_array_equal(shared.components_, alone.components_)
+    assert shared.mean_distortion_ == alone.mean_distortion_
 
 
 def test_path_from_the_random_map():
