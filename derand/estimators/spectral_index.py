@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from derand._utils.rng import RNGLike
 from derand._utils.validation import FloatArray, check_int, check_option, check_scalar
 from derand.exceptions import InputError
+from derand.spectral.law import SpectralLaw
 from derand.spectral.link import MultiIndexLink
 from derand.spectral.matrix_law import MatrixSpectralLaw
 from derand.spectral.preprocessing import Preprocessing
@@ -22,6 +23,7 @@ __all__ = ["SpectralIndexEstimator"]
 
 _SINGLE = 200_000
 _LAW_SAMPLES = 2048
+_EDGE_NODES = 500  # fewer than a law estimates its errors from
 
 
 class SpectralIndexEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -44,9 +46,10 @@ class SpectralIndexEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         predictions are made where a link is given.
     floor : float, default -10.0
         Lower bound on the optimal T, which is unbounded otherwise; costs a little overlap and saves products.
-    tol : float, default 1e-2
-        Largest angle between the computed eigenvectors and the exact ones, estimated from residual and gap; the overlap
-        is off by its square.
+    tol : float, default 0.1
+        Largest angle between the computed eigenvectors and the exact ones: residual divided by the distance to the edge
+        of the bulk.  The true angle is about a third of it, and the squared overlap is off by its square, 0.001, which
+        is far less than its statistical error.
     max_iter : int, default 500
         Most products of Lanczos.
     n_rounds : int, default 3
@@ -84,7 +87,8 @@ class SpectralIndexEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
     Notes
     -----
     A product reads X once, 4 n d operations; the d x d matrix is never formed.  Samples of many entries are rounded to
-    single precision, whose error is far below the statistical one.
+    single precision, whose error is far below the statistical one, and the start vector comes from an eighth of them
+    (see `extreme_vectors`).  The edge of the bulk that bounds the angle is the one predicted for the weights at hand.
 
     References
     ----------
@@ -107,7 +111,7 @@ class SpectralIndexEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         link: Any = None,
         preprocessing: Any = "optimal",
         floor: float = -10.0,
-        tol: float = 1e-2,
+        tol: float = 0.1,
         max_iter: int = 500,
         n_rounds: int = 3,
         random_state: RNGLike = None,
@@ -226,7 +230,7 @@ class SpectralIndexEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
             "rng": 0 if self.random_state is None else self.random_state,
         }
         count = min(k, gram.size)
-        return extreme_vectors(gram, count, **options)
+        return extreme_vectors(gram, count, edge=_bulk_end(T, X.shape), **options)
 
     @property
     def _law(self) -> Any:
@@ -286,6 +290,16 @@ def _law(chosen: Preprocessing) -> Any:
     if T.ndim == 1:
         return chosen.law()
     return MatrixSpectralLaw(T, z[:, : chosen.k])
+
+
+def _bulk_end(T: FloatArray, shape: tuple[int, ...]) -> float | None:
+    """Return the upper end of the bulk that scalar weights predict, None for blocks."""
+    if T.ndim > 1 or not np.any(T):
+        return None
+    quantiles = np.sort(T)[len(T) % _EDGE_NODES // 2 :: max(1, len(T) // _EDGE_NODES)]
+    law = SpectralLaw(quantiles, support=(float(quantiles[0]), float(quantiles[-1])))
+    edge = law.edges(shape[0] / shape[1]).right.value
+    return edge if math.isfinite(edge) else None
 
 
 def _directions(found: ExtremeVectors, k: int, d: int) -> FloatArray:

@@ -19,6 +19,7 @@ __all__ = ["Branches", "Piece", "derivative"]
 
 _CELLS = 3000
 _ORDER = 24
+_TABLE = 400
 _STEP = 0.01
 _STENCIL = ((1, 0.75), (2, -0.15), (3, 1.0 / 60.0))
 
@@ -337,10 +338,15 @@ def _room(piece: Piece, z: FloatArray) -> tuple[FloatArray]:
 
 def _solve(h: Function, piece: Piece, y: FloatArray) -> FloatArray:
     """Return the preimages of values in the range of a monotone piece."""
-    inset = 1e-15 * max(1.0, abs(piece.low)), 1e-15 * max(1.0, abs(piece.high))
-    a, b = np.full(y.shape, piece.low + inset[0]), np.full(y.shape, piece.high - inset[1])
-
-    return bracketed_roots(lambda z, index: h(z) - y[index], a, b)[0]
+    a = piece.low + 1e-15 * max(1.0, abs(piece.low))
+    b = piece.high - 1e-15 * max(1.0, abs(piece.high))
+    grid = np.linspace(a, b, _TABLE + 1) if len(y) > _TABLE else np.array([a, b])
+    values = h(grid)
+    if values[-1] < values[0]:
+        grid, values = grid[::-1], values[::-1]
+    # many responses share one table of the link, which shortens their brackets
+    cell = np.clip(np.searchsorted(values, y), 1, len(grid) - 1)
+    return bracketed_roots(lambda z, index: h(z) - y[index], grid[cell - 1], grid[cell])[0]
 
 
 def _normal_moments(low: float, high: float) -> FloatArray:

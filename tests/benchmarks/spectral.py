@@ -21,6 +21,8 @@ from itertools import pairwise
 
 import numpy as np
 from scipy.integrate import quad
+from scipy.linalg import eigh
+from scipy.linalg.blas import dsyrk
 from scipy.special import k0, k1
 from scipy.stats import norm
 
@@ -244,11 +246,36 @@ def estimator(product, seeds=10):
     X = np.random.default_rng(0).standard_normal((8000, 2000))
     y = X[:, 0] ** 2
     T = MultiIndexLink("z**2").optimal_preprocessing(floor=-10.0)(y)
-    _, dense = timed(lambda: np.linalg.eigh((X.T * T) @ X / 8000))
-    found, ours = timed(SpectralIndexEstimator(link="z**2").fit, X, y)
-    print(
-        f"   d=2000, n=8000: {ours:.2f} s, dense {dense:.2f} s, ratio {dense / ours:.1f} (20); {found.n_iter_} products"
-    )
+    times = np.array([_estimator_times(X, y, T) for _ in range(3)]).min(axis=0)
+    for name, dense in zip(
+        ("numpy product + numpy eigh", "numpy product + scipy eigh, one pair", "two syrk + scipy eigh, one pair"),
+        times[1:],
+        strict=True,
+    ):
+        print(f"   d=2000, n=8000: {times[0]:.3f} s; {name} {dense:.2f} s, ratio {dense / times[0]:.1f} (20)")
+    found = SpectralIndexEstimator(link="z**2").fit(X, y)
+    exact = eigh((X.T * T) @ X, subset_by_index=[1999, 1999])[1][:, 0]
+    sine = math.sqrt(1.0 - min(1.0, float(found.components_[0] @ exact) ** 2))
+    print(f"   {found.n_iter_} products; sine of the angle to the exact eigenvector {sine:.3f}")
+
+
+def _estimator_times(X, y, T):
+    """Return the times of the estimator and of three dense ways to the largest eigenpair."""
+    last = [len(X[0]) - 1] * 2
+
+    def by_halves():
+        """Weights of either sign through the symmetric product, which costs half as much."""
+        up = np.sqrt(np.maximum(T, 0.0))[:, None] * X
+        down = np.sqrt(np.maximum(-T, 0.0))[:, None] * X
+        gram = dsyrk(1.0, up[T > 0.0].T) - dsyrk(1.0, down[T < 0.0].T)
+        return eigh(gram, lower=False, subset_by_index=last)
+
+    return [
+        timed(SpectralIndexEstimator(link="z**2").fit, X, y)[1],
+        timed(lambda: np.linalg.eigh((X.T * T) @ X))[1],
+        timed(lambda: eigh((X.T * T) @ X, subset_by_index=last))[1],
+        timed(by_halves)[1],
+    ]
 
 
 def experiment(product):
