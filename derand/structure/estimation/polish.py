@@ -9,7 +9,7 @@ import scipy.linalg
 from numpy.typing import NDArray
 
 from derand._utils.validation import FloatArray
-from derand.structure.estimation.smoother import KernelRidge, SmoothFit, n_centres
+from derand.structure.estimation.smoother import KernelRidge, SmoothFit, Trial, n_centres
 
 __all__ = ["Candidate", "Information", "Problem", "information", "polish"]
 
@@ -106,8 +106,8 @@ class Information:
 def start(problem: Problem, B: FloatArray, name: str, scales: tuple[float, ...] = _COARSE) -> Candidate:
     """Return a start with the best of a few isotropic length scales."""
     smoother = problem.smoother(B)
-    fits = [smoother.fit(np.full(B.shape[0], s)) for s in scales]
-    return Candidate(B, min(fits, key=lambda f: f.gcv), name)
+    trials = [smoother.trial(np.full(B.shape[0], s)) for s in scales]
+    return Candidate(B, min(trials, key=lambda t: t.gcv).finish(), name)
 
 
 def information(problem: Problem, candidate: Candidate) -> Information:
@@ -173,7 +173,7 @@ def principal(candidate: Candidate, problem: Problem) -> Candidate:
 def tune(candidate: Candidate, problem: Problem, factor: float = 1.6, sweeps: int = 1) -> Candidate:
     """Return the candidate with each length scale multiplied as long as GCV improves."""
     smoother = problem.smoother(candidate.B)
-    best = candidate.fit
+    best: SmoothFit | Trial = candidate.fit
     k = candidate.B.shape[0]
     moves = [np.ones(k, dtype=bool)] + ([np.arange(k) == a for a in range(k)] if k > 1 else [])
     for _ in range(sweeps):
@@ -184,13 +184,13 @@ def tune(candidate: Candidate, problem: Problem, factor: float = 1.6, sweeps: in
                     scales = np.where(move, best.scales * power, best.scales)
                     if scales.min() < 0.05 or scales.max() > 30.0:
                         break
-                    trial = smoother.fit(scales, best.kernel)
+                    trial = smoother.trial(scales, best.kernel)
                     if trial.gcv >= best.gcv * (1.0 - 1e-5):
                         break
                     best, improved = trial, True
                 if improved:
                     break
-    return replace(candidate, fit=best)
+    return replace(candidate, fit=best.finish() if isinstance(best, Trial) else best)
 
 
 def polish(problem: Problem, candidate: Candidate, rounds: int = 12, tol: float = 1e-5) -> Candidate:
@@ -242,8 +242,8 @@ def _damped_step(
         D = (axes @ (g / (np.maximum(values, 0.0) + damping * size))).reshape(k, -1)
         D *= min(1.0, 1.0 / max(float(np.abs(D).max()), 1e-300))
         B = _moved(candidate.B, D, info.C)
-        fit = problem.smoother(B).fit(candidate.fit.scales, candidate.fit.kernel)
-        if fit.gcv < candidate.fit.gcv:
-            return replace(candidate, B=B, fit=fit), max(damping / 10.0, 1e-6)
+        trial = problem.smoother(B).trial(candidate.fit.scales, candidate.fit.kernel)
+        if trial.gcv < candidate.fit.gcv:
+            return replace(candidate, B=B, fit=trial.finish()), max(damping / 10.0, 1e-6)
         damping *= 10.0
     return None, damping

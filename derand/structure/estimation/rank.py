@@ -3,24 +3,27 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from derand._utils.validation import FloatArray
 from derand.structure.estimation.polish import Candidate, Problem, polish, principal, start, tune
-from derand.structure.estimation.smoother import SmoothFit
+from derand.structure.estimation.smoother import Trial
 from derand.structure.estimation.starts import next_directions, portfolio, subproblem
 
 __all__ = ["RankStep", "bic", "fit_path", "fit_rank"]
 
 _SCREEN = 1000
+_ROUGH_CENTRES = {1: 24, 2: 40, 3: 60}
 _MIDDLE = 6000
 #: A kernel with kinks has to beat the smooth one by this factor of GCV.
 _MATERN_GAIN = 0.98
 #: From so many directions on one rise of BIC ends the path; below, an interaction may hide behind a rise.
 _SURE = 3
+#: Share of the price of a direction by which BIC may exceed the least for a fit to be refined.
+_CLOSE = 0.25
 
 
 @dataclass(frozen=True)
@@ -71,14 +74,19 @@ def bic(rss: float, df: float, n: int, k: int, r: int, q: int = 1) -> float:
     return math.log(max(rss, 1e-300)) + math.log(n) * (q * df + k * (r - k)) / (n * q)
 
 
-def _screened(problem: Problem, k: int, starts: dict[str, FloatArray], keep: int) -> list[Candidate]:
-    """Return the most promising starts, each polished a little on a part of the samples."""
+def _rough(problem: Problem, k: int) -> Problem:
+    """Return the problem of the search: few samples and few landmarks, whose fits take a tenth of the time."""
     small = subproblem(problem, _SCREEN)
-    candidates = sorted((start(small, B, name) for name, B in starts.items()), key=lambda c: c.score)
-    return sorted((polish(small, c, 3) for c in candidates[:keep]), key=lambda c: c.score)
+    return replace(small, cap=min(small.cap, _ROUGH_CENTRES.get(k, 70)))
 
 
-def _swapped(problem: Problem, candidate: Candidate, tries: int = 2) -> Candidate:
+def _screened(problem: Problem, starts: dict[str, FloatArray], keep: int, rounds: int) -> list[Candidate]:
+    """Return the most promising starts, each polished a little."""
+    candidates = sorted((start(problem, B, name) for name, B in starts.items()), key=lambda c: c.score)
+    return sorted((polish(problem, c, rounds, 1e-3) for c in candidates[:keep]), key=lambda c: c.score)
+
+
+def _swapped(problem: Problem, candidate: Candidate, tries: int = 3) -> Candidate:
     """Return the candidate, or a better one with its weakest direction replaced by one that the residuals ask for."""
     for _ in range(tries):
         z = problem.X @ candidate.B.T
@@ -86,10 +94,13 @@ def _swapped(problem: Problem, candidate: Candidate, tries: int = 2) -> Candidat
         axes = np.linalg.eigh(np.einsum("onk,onl->kl", gradient, gradient))[1][:, ::-1].T
         plain = start(problem, (axes @ candidate.B)[:-1], candidate.name)
         # Polishing bends the rest towards the direction that it lacks, which may hide it or reveal it.
-        bases = [B for rest in (plain, polish(problem, plain, 3)) for B in next_directions(problem, rest).values()]
-        trials = sorted((start(problem, B, candidate.name) for B in bases), key=lambda c: c.score)
-        trial = min((polish(problem, c, 4) for c in trials[:2]), key=lambda c: c.score)
-        if trial.score >= candidate.score * (1.0 - 1e-4):
+        bases = {
+            f"{rest}{name}": B
+            for rest, fit in enumerate((plain, polish(problem, plain, 3, 1e-3)))
+            for name, B in next_directions(problem, fit).items()
+        }
+        trial = replace(_screened(problem, bases, 3, 4)[0], name=candidate.name)
+        if trial.score >= candidate.score * (1.0 - 1e-3):
             break
         candidate = trial
     return candidate
@@ -99,6 +110,35 @@ def _on(problem: Problem, candidate: Candidate) -> Candidate:
     """Return the candidate refitted to other samples, with its length scales."""
     fit = problem.smoother(candidate.B).fit(candidate.fit.scales, candidate.fit.kernel)
     return Candidate(candidate.B, fit, candidate.name)
+
+
+def _searched(
+    problem: Problem, k: int, matrices: dict[str, FloatArray], previous: Candidate | None, keep: int
+) -> Candidate:
+    """Return the best basin that the starts and exchanges of directions lead to, on a part of the samples."""
+    rough = _rough(problem, k)
+    starts = {name: np.linalg.eigh(M)[1][:, ::-1][:, :k].T for name, M in matrices.items()}
+    if previous is not None:
+        starts |= next_directions(rough, _on(rough, previous))
+    best = _screened(rough, starts, keep, 3)[0]
+    if k > 1:
+        best = _swapped(rough, best)
+    return polish(rough, tune(principal(best, rough), rough), 3, 1e-3)
+
+
+def _settled(problem: Problem, best: Candidate) -> Candidate:
+    """Return the result of a search after a few rounds on all samples, where they're many on a part before."""
+    for samples in [n for n in (_MIDDLE,) if n < problem.X.shape[0]] + [problem.X.shape[0]]:
+        part = subproblem(problem, samples)
+        best = polish(part, principal(_on(part, best), part), 3, 1e-4)
+    return best
+
+
+def _refined(problem: Problem, best: Candidate) -> Candidate:
+    """Return a settled fit with its length scales and directions at the minimum."""
+    best = tune(principal(best, problem), problem, 1.3)
+    best = polish(problem, best, problem.max_iter, problem.tol)
+    return _kinked(problem, best)
 
 
 def fit_rank(
@@ -124,37 +164,24 @@ def fit_rank(
     Candidate
         The fit.
     """
-    starts = {name: np.linalg.eigh(M)[1][:, ::-1][:, :k].T for name, M in matrices.items()}
-    if previous is not None:
-        starts |= next_directions(problem, previous)
-    best = _screened(problem, k, starts, keep)[0]
-    if k > 1:
-        best = _swapped(subproblem(problem, _SCREEN), best)
-    stages = [n for n in (_SCREEN, _MIDDLE) if n < problem.X.shape[0]]
-    for samples in [*stages, problem.X.shape[0]]:
-        part = subproblem(problem, samples)
-        best = tune(principal(_on(part, best), part), part)
-        best = polish(part, best, 4)
-    best = tune(principal(best, problem), problem, 1.25, 2)
-    best = polish(problem, best, problem.max_iter, problem.tol)
-    return _kinked(problem, best)
+    return _refined(problem, _settled(problem, _searched(problem, k, matrices, previous, keep)))
 
 
 def _kinked(problem: Problem, best: Candidate) -> Candidate:
     """Return the fit with the kernel for kinks and jumps where that is clearly better."""
     smoother = problem.smoother(best.B)
-    fits = [smoother.fit(best.fit.scales * factor, "matern") for factor in (1.0, 2.5)]
-    rough = Candidate(best.B, min(fits, key=lambda f: f.gcv), best.name, best.trace)
-    if rough.score < _MATERN_GAIN * best.score:
+    trial = min((smoother.trial(best.fit.scales * f, "matern") for f in (1.0, 2.5)), key=lambda t: t.gcv)
+    if trial.gcv < _MATERN_GAIN * best.score:
+        rough = Candidate(best.B, trial.finish(), best.name, best.trace)
         return polish(problem, tune(rough, problem, 1.5), 6)
     return best
 
 
-def _priced(problem: Problem, found: Candidate) -> SmoothFit:
+def _priced(problem: Problem, found: Candidate) -> Trial:
     """Return the smoother on a candidate's subspace whose scales and ridge have the least BIC: GCV spends too much."""
     smoother, n = problem.smoother(found.B), problem.X.shape[0]
     scales = found.fit.scales
-    fits = [smoother.fit(scales * factor, found.fit.kernel, criterion="bic") for factor in (1.0, 1.7, 3.0)]
+    fits = [smoother.trial(scales * factor, found.fit.kernel, criterion="bic") for factor in (1.0, 1.7, 3.0)]
     return min(fits, key=lambda f: math.log(max(f.rss, 1e-300)) + math.log(n) * f.df / n)
 
 
@@ -179,29 +206,47 @@ def fit_path(
     Returns
     -------
     candidates : list of Candidate
-        The fits, by rising number of directions.
+        The fits, by rising number of directions; with several numbers only those of about the least BIC are refined.
     path : list of RankStep
         Their scores.
     """
     matrices = portfolio(problem, labels)
-    n, r = problem.X.shape
+    r = problem.X.shape[1]
+    if n_components is not None:
+        found = fit_rank(problem, min(n_components, r), matrices)
+        return [found], [_step(problem, found)]
     candidates: list[Candidate] = []
     path: list[RankStep] = []
-    total = float(
-        np.square(problem.y).sum() if problem.weight is None else problem.weight @ np.square(problem.y).sum(1)
-    )
-    ranks = range(1, min(max_components, r) + 1) if n_components is None else [min(n_components, r)]
     best, rises = math.inf, 0
-    for k in ranks:
+    for k in range(1, min(max_components, r) + 1):
         previous = candidates[-1] if candidates else None
-        found = fit_rank(problem, k, matrices, previous, keep=3 if n_components else 2)
-        fit = _priced(problem, found)
-        share = fit.rss / max(total, 1e-300)
-        score = bic(share, fit.df, n, k, r, problem.y.shape[1])
+        found = _settled(problem, _searched(problem, k, matrices, previous, 2))
         candidates.append(found)
-        path.append(RankStep(k, score, share, fit.df, found.name))
-        rises = 0 if score < best else rises + 1
-        best = min(best, score)
+        path.append(_step(problem, found))
+        rises = 0 if path[-1].bic < best else rises + 1
+        best = min(best, path[-1].bic)
         if rises == 2 or (rises and k >= _SURE):
             break
+    _refine_best(problem, candidates, path)
     return candidates, path
+
+
+def _step(problem: Problem, found: Candidate) -> RankStep:
+    """Return the scores of a fit."""
+    (n, q), r, k = problem.y.shape, problem.X.shape[1], found.B.shape[0]
+    squares = np.square(problem.y).sum(axis=1)
+    total = float(squares.sum() if problem.weight is None else problem.weight @ squares)
+    fit = _priced(problem, found)
+    share = fit.rss / max(total, 1e-300)
+    return RankStep(k, bic(share, fit.df, n, k, r, q), share, fit.df, found.name)
+
+
+def _refine_best(problem: Problem, candidates: list[Candidate], path: list[RankStep]) -> None:
+    """Refine the fit of least BIC and those that refinement may bring below it, in place."""
+    (n, q), r = problem.y.shape, problem.X.shape[1]
+    least = min(step.bic for step in path)
+    for at, step in enumerate(path):
+        # A settled fit lacks less than what a useless direction gains, about a quarter of its price or below.
+        if step.bic <= least + _CLOSE * math.log(n) * max(r - step.k, 1) / (n * q):
+            candidates[at] = _refined(problem, candidates[at])
+            path[at] = _step(problem, candidates[at])

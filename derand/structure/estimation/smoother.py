@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from derand._utils.validation import FloatArray, check_option
 from derand.exceptions import InputError
 
-__all__ = ["KERNELS", "KernelRidge", "SmoothFit", "n_centres", "polynomial_features"]
+__all__ = ["KERNELS", "KernelRidge", "SmoothFit", "Trial", "n_centres", "polynomial_features"]
 
 KERNELS = ("gaussian", "matern")
 #: Ridges tried, relative to the number of samples.
@@ -267,6 +267,28 @@ class KernelRidge:
         InputError
             If the kernel or the criterion is unknown.
         """
+        return self.trial(scales, kernel, ridge, criterion=criterion).finish()
+
+    def trial(
+        self, scales: FloatArray, kernel: str = "gaussian", ridge: float | None = None, *, criterion: str = "gcv"
+    ) -> Trial:
+        """Return the scores of a fit, with the rest of it on demand: most fits of a search are only compared.
+
+        Parameters
+        ----------
+        scales, kernel, ridge, criterion
+            As in `fit`.
+
+        Returns
+        -------
+        Trial
+            The fit's scores.
+
+        Raises
+        ------
+        InputError
+            If the kernel or the criterion is unknown.
+        """
         check_option(kernel, "kernel", KERNELS)
         check_option(criterion, "criterion", ("gcv", "bic"))
         n = self.z.shape[0]
@@ -292,27 +314,65 @@ class KernelRidge:
         gcv = n * rss / np.square(room)
         score = gcv if criterion == "gcv" else n * np.log(np.maximum(rss, 1e-300)) + math.log(n) * df
         best = int(np.argmin(score))
-        lam = float(ridges[best])
-        a = V @ (t / (e + lam)[:, None])
-        weights = scipy.linalg.solve_triangular(L, a, lower=True, trans="T", check_finite=False)
-        used = h[best] > 1e-3
-        directions = scipy.linalg.solve_triangular(L, V[:, used], lower=True, trans="T", check_finite=False)
-        shadow = QK @ directions
-        U = Kw @ directions - self.Q @ shadow
-        none = np.zeros((K.shape[1], self.rank))
-        return SmoothFit(
-            kernel, self.centres, scales, weights, self._coefficients(self.Qy - QK @ weights), self.degree, lam,
-            float(df[best]), float(rss[best]), float(gcv[best]), np.concatenate([self.Q, U], axis=1),
-            np.concatenate([np.ones(self.rank), 1.0 / (e[used] + lam)]), np.concatenate([none, directions], axis=1),
-            self._coefficients(np.concatenate([np.eye(self.rank), -shadow], axis=1)),
+        return Trial(
+            self, kernel, scales, float(ridges[best]), float(df[best]), float(rss[best]), float(gcv[best]),
+            (Kw, QK, L, e, V, t),
         )  # fmt: skip
 
-    def _coefficients(self, inner: FloatArray) -> FloatArray:
+    def coefficients(self, inner: FloatArray) -> FloatArray:
         """Return the polynomial coefficients of functions whose inner products with the columns of Q are given."""
         out = np.zeros((self.R.shape[1], inner.shape[1]))
         top = self.R[: self.rank, : self.rank]
         out[self._pivot[: self.rank]] = scipy.linalg.solve_triangular(top, inner, check_finite=False)
         return out
+
+
+@dataclass(frozen=True)
+class Trial:
+    """Scores of a fit whose coefficients haven't been computed yet.
+
+    Parameters
+    ----------
+    smoother : KernelRidge
+        What was fitted.
+    kernel : str
+        Name of the kernel.
+    scales : ndarray of shape (k,)
+        Length scales.
+    ridge, df, rss, gcv : float
+        As in `SmoothFit`.
+    parts : tuple of ndarray
+        Kernel matrix, its product with the polynomial basis, Cholesky factor of the landmarks' kernel matrix,
+        eigenvalues, eigenvectors, and the responses in them.
+    """
+
+    smoother: KernelRidge
+    kernel: str
+    scales: FloatArray
+    ridge: float
+    df: float
+    rss: float
+    gcv: float
+    parts: tuple[FloatArray, ...]
+
+    def finish(self) -> SmoothFit:
+        """Return the whole fit."""
+        host, (Kw, QK, L, e, V, t) = self.smoother, self.parts
+        h = e / (e + self.ridge)
+        a = V @ (t / (e + self.ridge)[:, None])
+        weights = scipy.linalg.solve_triangular(L, a, lower=True, trans="T", check_finite=False)
+        used = h > 1e-3
+        directions = scipy.linalg.solve_triangular(L, V[:, used], lower=True, trans="T", check_finite=False)
+        shadow = QK @ directions
+        U = Kw @ directions - host.Q @ shadow
+        none = np.zeros((Kw.shape[1], host.rank))
+        return SmoothFit(
+            self.kernel, host.centres, self.scales, weights, host.coefficients(host.Qy - QK @ weights), host.degree,
+            self.ridge, self.df, self.rss, self.gcv, np.concatenate([host.Q, U], axis=1),
+            np.concatenate([np.ones(host.rank), 1.0 / (e[used] + self.ridge)]),
+            np.concatenate([none, directions], axis=1),
+            host.coefficients(np.concatenate([np.eye(host.rank), -shadow], axis=1)),
+        )  # fmt: skip
 
 
 def _solve_lower(L: FloatArray, B: FloatArray) -> FloatArray:

@@ -12,10 +12,11 @@ from derand.structure.estimation.polish import Candidate, Problem
 from derand.structure.estimation.slicing import slice_labels, sliced_matrix
 from derand.structure.estimation.smoother import KernelRidge
 
-__all__ = ["gradient_matrix", "next_directions", "portfolio", "subproblem"]
+__all__ = ["gradient_matrix", "next_directions", "portfolio", "pursued", "subproblem"]
 
 _SLICED_OUTPUTS = 6
-_AGOP_SAMPLES, _AGOP_CENTRES = 1000, 220
+_AGOP_SAMPLES, _AGOP_CENTRES = 800, 140
+_PURSUIT_STARTS, _PURSUIT_ROUNDS, _PURSUIT_DEGREE = 12, 10, 5
 
 
 def subproblem(problem: Problem, n: int) -> Problem:
@@ -99,7 +100,8 @@ def next_directions(problem: Problem, candidate: Candidate) -> dict[str, FloatAr
 
     "moments" maximises the sum over low-degree functions :math:`\phi` of the coordinates of the squared moments
     :math:`E[r\,\phi(z)\, v^\top x]` and :math:`E[r\,\phi(z)\, ((v^\top x)^2 - 1)]`, r the residual; "gradients"
-    takes the gradients of a smoother of the residual on all coordinates.
+    takes the gradients of a smoother of the residual on all coordinates; "pursuit" and "pursuit2" are the best two of
+    `pursued` on the residual and its products with the coordinates.
 
     Parameters
     ----------
@@ -117,7 +119,79 @@ def next_directions(problem: Problem, candidate: Candidate) -> dict[str, FloatAr
     residual = problem.y - candidate.fit.predict(z)
     matrices = {"moments": _moments(problem, candidate.B, residual)}
     matrices["gradients"] = gradient_matrix(replace(problem, y=residual), 2)
-    return {name: _extended(candidate.B, M) for name, M in matrices.items()}
+    bases = {name: _extended(candidate.B, M) for name, M in matrices.items()}
+    weighted = residual if problem.weight is None else residual * problem.weight[:, None]
+    leading = weighted @ np.linalg.eigh(weighted.T @ weighted)[1][:, -1]
+    signals = np.column_stack([leading, leading[:, None] * z])
+    for name, v in zip(("pursuit", "pursuit2"), pursued(problem.X, signals, candidate.B), strict=False):
+        bases[name] = np.vstack([candidate.B, v])
+    return bases
+
+
+def pursued(X: FloatArray, signals: FloatArray, B: FloatArray) -> FloatArray:
+    r"""Return directions along which polynomials explain one of some signals, distinct ones, best first.
+
+    From random starts it iterates :math:`v \leftarrow \nabla \sum_{j \le 5} E[s\, h_j(v^\top x)]^2`, normalised and
+    across B, with the normalised Hermite polynomials :math:`h_j`: a power iteration on all tensors of moments up to the
+    fifth at once, which sees waves that the first two moments miss.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n, r)
+        Whitened samples.
+    signals : ndarray of shape (n, s)
+        Residuals, or their products with functions of known coordinates.
+    B : ndarray of shape (k, r)
+        Directions to stay across, k < r.
+
+    Returns
+    -------
+    ndarray of shape (m, r)
+        Unit rows, m at least 1.
+
+    Notes
+    -----
+    O(n r) for each start and round; deterministic.
+
+    References
+    ----------
+    Friedman, Tukey, A projection pursuit algorithm for exploratory data analysis, IEEE Trans. Computers 23 (1974).
+    """
+    rng = np.random.default_rng(0)
+    found: list[tuple[float, FloatArray]] = []
+    for s in (signals / np.maximum(np.sqrt(np.square(signals).mean(axis=0)), 1e-300)).T:
+        V = _across(rng.standard_normal((_PURSUIT_STARTS, X.shape[1])), B)
+        V[0] = _across((s @ X)[None], B)[0]
+        for _ in range(_PURSUIT_ROUNDS):
+            power, slope = _moments_along(X @ V.T, s)
+            V = _across(slope.T @ X, B)
+        power = _moments_along(X @ V.T, s)[0]
+        found += zip(power.tolist(), V, strict=True)
+    found.sort(key=lambda pair: -pair[0])
+    rows: list[FloatArray] = []
+    for _, v in found:
+        if all(abs(float(v @ u)) < 0.8 for u in rows):
+            rows.append(v)
+    return np.array(rows)
+
+
+def _across(V: FloatArray, B: FloatArray) -> FloatArray:
+    """Return the rows across B, normalised."""
+    V = V - (V @ B.T) @ B
+    return np.asarray(V / np.maximum(np.linalg.norm(V, axis=1, keepdims=True), 1e-300))
+
+
+def _moments_along(Z: FloatArray, s: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return the summed squared Hermite moments of the signal along each column, and their slopes at every sample."""
+    Z = np.clip(Z, -3.5, 3.5)  # the moments of heavy tails are noise
+    h, before = Z, np.ones_like(Z)
+    power, slope = np.zeros(Z.shape[1]), np.zeros_like(Z)
+    for degree in range(1, _PURSUIT_DEGREE + 1):
+        moment = s @ h / s.size
+        power += np.square(moment)
+        slope += (moment * np.sqrt(degree)) * before
+        h, before = (Z * h - np.sqrt(degree) * before) / np.sqrt(degree + 1.0), h
+    return power, slope * s[:, None]
 
 
 def _moments(problem: Problem, B: FloatArray, residual: FloatArray) -> FloatArray:

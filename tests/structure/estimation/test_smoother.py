@@ -84,3 +84,12 @@ def test_input():
         KernelRidge(np.zeros((0, 1)), np.zeros((0, 1)), np.arange(0))
     with pytest.raises(InputError, match="kernel"):
         KernelRidge(np.ones((9, 1)), np.ones((9, 1)), np.arange(2)).fit(np.ones(1), "cubic")
+
+
+def test_trial_has_the_scores_of_the_fit():
+    z, y = _data()[:2]
+    smoother = KernelRidge(z, y, np.arange(20))
+    trial, fit = smoother.trial(np.ones(2)), smoother.fit(np.ones(2))
+    assert (trial.gcv, trial.rss, trial.df, trial.ridge) == (fit.gcv, fit.rss, fit.df, fit.ridge)
+    residual = y - trial.finish().predict(z)
+    np.testing.assert_allclose(np.square(residual).sum(), trial.rss, rtol=1e-6)

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from derand.structure.estimation.polish import Problem, start
-from derand.structure.estimation.starts import gradient_matrix, next_directions, portfolio, subproblem
+from derand.structure.estimation.starts import gradient_matrix, next_directions, portfolio, pursued, subproblem
 
 
 def _problem(link, n=400, d=6):
@@ -27,7 +27,7 @@ def test_gradients_of_a_wave():
     assert abs(np.linalg.eigh(M)[1][2, -1]) > 0.95
 
 
-@pytest.mark.parametrize("name", ["moments", "gradients"])
+@pytest.mark.parametrize("name", ["moments", "gradients", "pursuit"])
 def test_next_direction_is_the_missing_one(name):
     problem = _problem(lambda X: X[:, 0] + 0.7 * X[:, 1] ** 2)
     found = next_directions(problem, start(problem, np.eye(6)[:1], "first"))[name]
@@ -40,3 +40,14 @@ def test_subproblem_keeps_landmarks_first():
     part = subproblem(problem, 100)
     np.testing.assert_array_equal(part.X[part.order], problem.X[problem.order[:100]])
     assert subproblem(problem, 400) is problem
+
+
+def test_pursuit_sees_a_wave_without_its_first_two_moments():
+    rng = np.random.default_rng(5)
+    X = rng.standard_normal((1500, 8))
+    # He_3 is orthogonal to every polynomial of lower degree.
+    signal = X[:, 2] ** 3 - 3.0 * X[:, 2] + 0.5 * rng.standard_normal(1500)
+    found = pursued(X, signal[:, None], np.eye(8)[:1])
+    assert abs(found[0, 2]) > 0.98
+    np.testing.assert_allclose(found[:, 0], 0.0, atol=1e-12)
+    np.testing.assert_allclose(np.linalg.norm(found, axis=1), 1.0)
