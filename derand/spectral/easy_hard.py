@@ -9,6 +9,7 @@ import numpy as np
 
 from derand._utils.html import ResultRepr
 from derand._utils.validation import FloatArray
+from derand.exceptions import InputError
 from derand.spectral.conditional import ConditionalMoments, join
 from derand.spectral.fibres import Branches
 from derand.spectral.noisy import NoisyMoments, sampled_moments
@@ -66,15 +67,27 @@ def split_directions(h: PlaneFunction, k: int, noise: float, breakpoints: Sequen
     -------
     EasyHardSplit
         Easy and hard directions.
+
+    Raises
+    ------
+    InputError
+        If the moments aren't finite, as for a flat part whose ends aren't among the breakpoints.
     """
     easy, hard = np.zeros((k, 0)), np.eye(k)
     steps: list[int] = []
     strengths: list[float] = []
     method = "exact"
     while hard.shape[1]:
-        moments = conditional_moments(h, easy, hard, noise, breakpoints)
+        with np.errstate(over="ignore", invalid="ignore"):  # what isn't finite is refused below
+            moments = conditional_moments(h, easy, hard, noise, breakpoints)
         method = moments.method if moments.method != "exact" else method
-        values, vectors = np.linalg.eigh(moments.first_covariance())
+        covariance = moments.first_covariance()
+        if not np.all(np.isfinite(covariance)):
+            raise InputError(
+                "h has conditional moments that aren't finite: name its kinks and the ends of its flat parts in "
+                "breakpoints, and check that it doesn't overflow"
+            )
+        values, vectors = np.linalg.eigh(covariance)
         found = values > (_EXACT_EFFECT if moments.method == "exact" else _SAMPLED_EFFECT)
         if not np.any(found):
             break
@@ -117,9 +130,23 @@ def conditional_moments(
     """
     if easy.shape[1] == 0:
         return _moments(lambda b: h(b @ hard.T), hard.shape[1], noise, breakpoints, quality)
+    if _is_constant(h, easy, hard):
+        return ConditionalMoments(
+            np.zeros(1), np.ones(1), np.zeros((1, hard.shape[1])), np.zeros((1, hard.shape[1], hard.shape[1])),
+            np.array([hard.shape[1] + 1.0]),
+        )  # fmt: skip
     nodes, masses = _outer_rule(easy.shape[1], breakpoints, quality)
     parts = [_moments(_slice(h, a @ easy.T, hard), hard.shape[1], noise, breakpoints, quality) for a in nodes]
     return join(parts, masses)
+
+
+def _is_constant(h: PlaneFunction, easy: FloatArray, hard: FloatArray) -> bool:
+    """Return whether the hard coordinates change the link by rounding only, at points near and far."""
+    rng = np.random.default_rng(0)
+    a = rng.standard_normal((512, easy.shape[1])) @ easy.T
+    b = rng.standard_normal((512, hard.shape[1])) @ hard.T * np.linspace(0.5, 4.0, 512)[:, None]
+    without, with_hard = h(a), h(a + b)
+    return bool(np.all(np.abs(with_hard - without) <= 1e-12 * (1.0 + np.abs(without))))
 
 
 def _slice(h: PlaneFunction, offset: FloatArray, hard: FloatArray) -> PlaneFunction:

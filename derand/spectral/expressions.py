@@ -10,9 +10,10 @@ from types import MappingProxyType
 from typing import Any
 
 import numpy as np
+from scipy.optimize import brentq
 from scipy.special import erf, expit
 
-from derand._utils.validation import FloatArray
+from derand._utils.validation import FloatArray, check_int
 from derand.exceptions import InputError, InputTypeError
 
 __all__ = ["FUNCTIONS", "Expression", "parse_expression"]
@@ -38,6 +39,7 @@ FUNCTIONS: Mapping[str, tuple[Callable[..., Any], int]] = MappingProxyType(
         "heaviside": (np.heaviside, 2),
     }
 )
+_KINKED = frozenset({"abs", "sign", "relu", "heaviside", "min", "max"})
 _CONSTANTS: Mapping[str, float] = MappingProxyType({"pi": math.pi, "e": math.e})
 _BINARY: Mapping[type, Callable[[Any, Any], Any]] = MappingProxyType(
     {ast.Add: np.add, ast.Sub: np.subtract, ast.Mult: np.multiply, ast.Div: np.divide, ast.Pow: np.power}
@@ -86,6 +88,47 @@ class Expression:
         with np.errstate(all="ignore"):
             values = self._value(self._tree, points)
         return np.broadcast_to(np.asarray(values, dtype=np.float64), (len(points),)).copy()
+
+    def kinks(self) -> tuple[float, ...]:
+        """Return where abs, sign, relu, heaviside, min and max of one coordinate have a kink or jump, between -8 and 8.
+
+        Returns
+        -------
+        tuple of float
+            In increasing order.  Zeros of arguments that don't change sign, and kinks across the axes, are missed.
+
+        Examples
+        --------
+        >>> parse_expression("min(max(z1, -1), 2) * abs(z2 - 0.5)").kinks()
+        (-1.0, 0.5, 2.0)
+        """
+        found: set[float] = set()
+        for node in ast.walk(self._tree):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in _KINKED:
+                names = {part.id for part in ast.walk(node) if isinstance(part, ast.Name) and _index(part.id) >= 0}
+                if len(names) == 1:
+                    found.update(self._sign_changes(node, _index(names.pop())))
+        return tuple(sorted(found))
+
+    def _sign_changes(self, call: ast.Call, axis: int) -> list[float]:
+        """Return where the argument of a call, or the difference of its two, changes sign along an axis."""
+
+        def value(t: Any) -> Any:
+            """Return the difference at points of the axis."""
+            points = np.zeros((np.size(t), self.n_variables))
+            points[:, axis] = t
+            with np.errstate(all="ignore"):
+                arguments = [self._value(argument, points) for argument in call.args]
+                is_pair = len(arguments) == 2 and call.func.id != "heaviside"  # type: ignore[attr-defined]
+                difference = arguments[0] - arguments[1] if is_pair else arguments[0]
+            return np.broadcast_to(difference, np.size(t))
+
+        grid = np.linspace(-8.0, 8.0, 3201)
+        signs = np.sign(value(grid))
+        found = grid[signs == 0.0].tolist() if np.sum(signs == 0.0) < 100 else []
+        for k in np.flatnonzero(signs[:-1] * signs[1:] < 0.0):
+            found.append(float(brentq(lambda t: float(value(t)[0]), grid[k], grid[k + 1], xtol=1e-14)))
+        return [round(t, 12) for t in found if math.isfinite(t)]
 
     def __repr__(self) -> str:
         """Return the source."""
@@ -141,6 +184,8 @@ def parse_expression(text: Any, k: int | None = None) -> Expression:
     """
     if not isinstance(text, str):
         raise InputTypeError(f"the expression must be a string, got {type(text).__name__}")
+    if k is not None:
+        check_int(k, "k", low=1, high=_MAX_VARIABLES)
     if len(text) > _MAX_LENGTH:
         raise InputError(f"the expression must have at most {_MAX_LENGTH} characters, got {len(text)}")
     try:
@@ -157,7 +202,7 @@ def parse_expression(text: Any, k: int | None = None) -> Expression:
     names = [node.id for node in nodes if isinstance(node, ast.Name) and id(node) not in called]
     highest = max([_index(name) + 1 for name in names if name not in _CONSTANTS], default=1)
     if k is not None and highest > k:
-        raise InputError(f"the expression {text!r} names z{highest}, but there are {k} coordinates")
+        raise InputError(f"the expression {text!r} names z{highest}: k must be at least {highest}, got {k}")
     return Expression(text, tree, highest if k is None else k)
 
 
@@ -174,7 +219,8 @@ def _check(node: ast.expr) -> None:
             raise InputError(f"the operator {type(node.op).__name__} isn't allowed in an expression")
     elif isinstance(node, ast.BinOp):
         if type(node.op) not in _BINARY:
-            raise InputError(f"the operator {type(node.op).__name__} isn't allowed in an expression")
+            advice = ": write ** for powers" if isinstance(node.op, ast.BitXor) else ""
+            raise InputError(f"the operator {type(node.op).__name__} isn't allowed in an expression{advice}")
     elif isinstance(node, ast.Call):
         _check_call(node)
     else:
@@ -184,7 +230,8 @@ def _check(node: ast.expr) -> None:
 def _check_call(node: ast.Call) -> None:
     """Raise unless a known function is called with as many arguments as it takes."""
     if not isinstance(node.func, ast.Name) or node.func.id not in FUNCTIONS:
-        raise InputError(f"unknown function; those known are {', '.join(sorted(FUNCTIONS))}")
+        name = ast.unparse(node.func)[:40]
+        raise InputError(f"{name!r} is an unknown function; those known are {', '.join(sorted(FUNCTIONS))}")
     count = FUNCTIONS[node.func.id][1]
     if node.keywords or len(node.args) != count or any(isinstance(a, ast.Starred) for a in node.args):
         raise InputError(f"{node.func.id} takes {count} argument(s)")

@@ -231,7 +231,8 @@ class Branches:
         for i in np.flatnonzero(direction[1:] * direction[:-1] < 0.0):
             cuts.add(self._turn(grid[i], grid[i + 1], grid[i + 2], float(direction[i])))
         for i in np.flatnonzero((direction[1:] == 0.0) != (direction[:-1] == 0.0)):
-            cuts.add(float(grid[i + 1]))
+            beyond = grid[i] if direction[i + 1] == 0.0 else grid[i + 2]
+            cuts.add(self._flat_end(float(grid[i + 1]), float(beyond)))
         neighbours = np.minimum(np.concatenate([size[1:2], size[:-1]]), np.concatenate([size[1:], size[-2:-1]]))
         for i in np.flatnonzero(size > 5.0 * neighbours + 1e-12):
             jump = self._jump(float(grid[i]), float(grid[i + 1]))
@@ -240,6 +241,18 @@ class Branches:
         ends = np.array([-RADIUS, *sorted(cuts), RADIUS])
         ends = ends[np.concatenate([[True], np.diff(ends) > 1e-11])]
         return [self._piece(float(a), float(b)) for a, b in itertools.pairwise(ends)]
+
+    def _flat_end(self, node: float, beyond: float) -> float:
+        """Return where the flat part that reaches a node ends on the way to a point beyond it."""
+        value = float(self.h(np.array([node]))[0])
+        flat, other = node, beyond
+        for _ in range(60):
+            middle = 0.5 * (flat + other)
+            if abs(float(self.h(np.array([middle]))[0]) - value) <= 1e-13 * abs(value):
+                flat = middle
+            else:
+                other = middle
+        return node if abs(flat - node) <= 1e-6 * abs(beyond - node) else flat
 
     def _turn(self, a: float, middle: float, b: float, direction: float) -> float:
         """Return the turning point between a and b, exactly the node in the middle when it is as good."""

@@ -37,7 +37,7 @@ def of_points(function: Any, dim: int, name: str) -> Callable[[FloatArray], Floa
     InputTypeError
         If it isn't callable.
     InputError
-        If (in use) it returns something of another shape.
+        If (in use) it can't be called with arrays, or returns something of another shape.
 
     Examples
     --------
@@ -51,8 +51,13 @@ def of_points(function: Any, dim: int, name: str) -> Callable[[FloatArray], Floa
 
     def call(z: FloatArray) -> FloatArray:
         """Return the values at points, shape (n, dim)."""
-        with np.errstate(all="ignore"):
-            values = np.asarray(function(*z.T) if takes_columns else function(z), dtype=np.float64)
+        try:
+            with np.errstate(all="ignore"):
+                values = np.asarray(function(*z.T) if takes_columns else function(z), dtype=np.float64)
+        except (TypeError, ValueError) as error:
+            arguments = "z" if dim == 1 else ", ".join(f"z{k}" for k in range(1, dim + 1))
+            form = f"{name}({arguments}) of {'an array' if dim == 1 else f'{dim} arrays'}"
+            raise InputError(f"{name} must be a function {form} of numbers (np.cos, not math.cos): {error}") from error
         if values.ndim == 0:
             return np.full(len(z), float(values))
         if values.shape != (len(z),):

@@ -68,7 +68,8 @@ class MultiIndexLink:
     noise : float, default 0.0
         Standard deviation sigma of additive Gaussian noise.
     breakpoints : sequence of float, default (0.0,)
-        Kinks and jumps of h along the axes.  For k = 1 others are looked for; for k >= 2 they have to be given.
+        Kinks and jumps of h along the axes.  For k = 1 others are looked for; for k >= 2 they have to be given, unless
+        a string shows them (`Expression.kinks`).
 
     Raises
     ------
@@ -109,11 +110,15 @@ class MultiIndexLink:
         breakpoints: Sequence[float] = (0.0,),
     ) -> None:
         self.k = check_int(k, "k", low=1)
-        self.noise = check_scalar(noise, "noise", low=0.0, high=math.inf, high_open=True)
+        self.noise = check_scalar(noise, "noise", low=0.0, high=1e150)
         self.breakpoints = tuple(check_array(list(breakpoints), "breakpoints", ndim=1).tolist())
         self.expression = h if isinstance(h, str) else None
         self.h = h
-        self._function = of_points(parse_expression(h, self.k) if isinstance(h, str) else h, self.k, "h")
+        function: Any = h
+        if isinstance(h, str):
+            function = parse_expression(h, self.k)
+            self.breakpoints = tuple(sorted({*self.breakpoints, *function.kinks()}))
+        self._function = of_points(function, self.k, "h")
         probe = self._function(np.random.default_rng(0).standard_normal((64, self.k)))
         if not np.all(np.isfinite(probe)):
             raise InputError("h must return finite numbers")

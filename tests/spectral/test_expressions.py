@@ -73,7 +73,7 @@ def test_number_of_coordinates():
     assert parse_expression("z1*z3").n_variables == 3
     assert parse_expression("z", 2)(Z[:, :2]).shape == (50,)
     assert repr(parse_expression("z")) == "Expression('z')"
-    with pytest.raises(InputError, match="names z3"):
+    with pytest.raises(InputError, match="names z3: k must be at least 3"):
         parse_expression("z1*z3", 2)
     with pytest.raises(InputError, match="shape"):
         parse_expression("z1*z2")(Z)
@@ -84,3 +84,23 @@ def test_number_of_coordinates():
 def test_every_function_runs():
     for name, (_, count) in FUNCTIONS.items():
         assert parse_expression(f"{name}({', '.join(['z1'] * count)})")(np.abs(Z[:, 0])).shape == (50,)
+
+
+def test_kinks_along_the_axes():
+    assert parse_expression("relu(2*z - 1) + abs(z**2 - 4)").kinks() == (-2.0, 0.5, 2.0)
+    assert parse_expression("sign(z1*z2) + max(z2, 3)").kinks() == (3.0,)  # z1*z2 has its sign changes on both axes
+    assert parse_expression("sin(z) + abs(z**2)").kinks() == (0.0,)
+    assert parse_expression("heaviside(z - 0.25, 0.5)").kinks() == (0.25,)
+
+
+def test_complaints_say_what_to_write():
+    for text, named in (
+        ("z^2", r"write \*\* for powers"),
+        ("np.abs(z)", "'np.abs' is an unknown function"),
+        ("f(z)", "'f'"),
+    ):
+        with pytest.raises(InputError, match=named):
+            parse_expression(text)
+    for k in (0, 99):
+        with pytest.raises(InputError, match="k must be between 1 and 16"):
+            parse_expression("z", k)

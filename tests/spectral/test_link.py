@@ -73,3 +73,29 @@ def test_bad_arguments():
         MultiIndexLink("sign(z1)*z2**2", 2).optimal_preprocessing()
     with pytest.raises(InputError, match="delta"):
         MultiIndexLink("z**2").optimal_preprocessing(-1.0)
+
+
+@pytest.mark.parametrize("h", ["min(z, 1)", lambda z: np.minimum(z, 1.0)], ids=["text", "function"])
+def test_flat_parts_end_between_the_nodes(h):
+    """E|E[z|y]|^2 of min(z, 1): the second moment of z below 1, and the squared mean above it times its probability."""
+    density, above = norm.pdf(1.0), norm.sf(1.0)
+    split = MultiIndexLink(h).easy_hard()
+    assert split.strengths == pytest.approx([norm.cdf(1.0) - density + density**2 / above], rel=1e-10)
+
+
+def test_constant_along_the_hard_directions():
+    """tanh(z1 + z2) shows z1 + z2, and nothing about z1 - z2, which it depends on by rounding only."""
+    link = MultiIndexLink("tanh(z1 + z2)", 2)
+    assert abs(np.sum(link.easy_hard().easy)) == pytest.approx(math.sqrt(2.0), rel=1e-9)
+    assert math.isinf(link.delta_alg().value)
+
+
+def test_moments_that_overflow_are_refused():
+    with pytest.raises(InputError, match="breakpoints"):
+        MultiIndexLink("exp(z**9)").easy_hard()
+
+
+@pytest.mark.parametrize("h", [math.cos, lambda a, b: a * b, lambda z: min(z, 1.0)], ids=["math", "arity", "min"])
+def test_functions_that_do_not_take_arrays(h):
+    with pytest.raises(InputError, match="h must be a function h"):
+        MultiIndexLink(h)
