@@ -23,15 +23,16 @@ from derand.two_step.count import as_exponent, predicted_count
 from derand.two_step.directions import assemble, default_orders, learned_directions
 from derand.two_step.dynamics import Batch, TwoStepResult, split_batches, step_sizes
 from derand.two_step.gradient import correlation_gradient
-from derand.two_step.measurement import normalised_outliers
+from derand.two_step.measurement import fitted_outliers
 from derand.two_step.outliers import normalised_roots
+from derand.two_step.response import known_overlaps, response_weights
 
 __all__ = ["PhaseDiagram", "Problem", "phase_diagram", "random_problem"]
 
 IntArray = np.ndarray[Any, np.dtype[np.int64]]
 
 _SHARED_BYTES = 1e9
-_FIELDS = ("predicted", "counted", "theta")
+_FIELDS = ("predicted", "counted", "own", "theta")
 _ORDERS = 7
 
 
@@ -77,6 +78,8 @@ class PhaseDiagram(ResultRepr):
         Count predicted at this size, as in `predict_outliers`.
     counted : ndarray of int of shape (A1, A2)
         Count in W2, as in `count_outliers`.
+    own : ndarray of int of shape (A1, A2)
+        How many of the predicted ones the full-rank part has by itself.
     theta : ndarray of shape (A1, A2, 7)
         Singular values of the low-rank part, filled up with zeros.
     n_neurons : int
@@ -88,6 +91,7 @@ class PhaseDiagram(ResultRepr):
     asymptotic: IntArray
     predicted: IntArray
     counted: IntArray
+    own: IntArray
     theta: FloatArray
     n_neurons: int
 
@@ -157,6 +161,8 @@ class _Shared(NamedTuple):
     fields: tuple[FloatArray, FloatArray] | None
     batch: str
     level: float
+    directions: dict[int, FloatArray]
+    weights: list[FloatArray]
 
 
 def phase_diagram(
@@ -179,7 +185,7 @@ def phase_diagram(
 
     Step sizes are those of `step_sizes`.  The gradient at W1 depends on :math:`\alpha_1` only, and the
     pre-activations are :math:`X W_1^\top = X W_0^\top + \eta_1 X G_1^\top`: a row of the grid costs one matrix
-    product, and a cell its eigenvalues.
+    product, and a cell the eigenvalues of two matrices.
 
     Parameters
     ----------
@@ -221,9 +227,8 @@ def phase_diagram(
 
     Notes
     -----
-    One gradient and two products X W^T, then for every alpha1 half a gradient, and for every cell a product, the
-    eigenvalues of a matrix of size min(N, d) and a prediction that costs about as much.  Deterministic, for any
-    ``n_jobs``.
+    One gradient and two products X W^T, then for every alpha1 half a gradient, and for every cell a product and the
+    eigenvalues of two matrices of size min(N, d), one of them in single precision.  Deterministic, for any ``n_jobs``.
 
     Examples
     --------
@@ -249,9 +254,7 @@ def phase_diagram(
         [[predicted_count(a, b, coefficients=shared.activation) for b in alphas2] for a in alphas1], dtype=np.int64
     )
     floats = [tuple(float(as_exponent(alpha)) for alpha in alphas) for alphas in (alphas1, alphas2)]
-    return PhaseDiagram(
-        floats[0], floats[1], asymptotic, tables["predicted"], tables["counted"], tables["theta"], shared.a0.size
-    )
+    return PhaseDiagram(floats[0], floats[1], asymptotic, **tables, n_neurons=shared.a0.size)
 
 
 def _prepare(
@@ -285,7 +288,8 @@ def _prepare(
     fields = None
     if 16.0 * second.y.size * a0.size <= _SHARED_BYTES:
         fields = (second.X @ W0.T, second.X @ G1.T)
-    return _Shared(first, second, W0, a0, activation, G1, fields, batch, level), etas
+    start = TwoStepResult(W0, W0, W0, G1, G1, first, second, a0, units[0], units[1], activation, batch)
+    return _Shared(first, second, W0, a0, activation, G1, fields, batch, level, *_directions(start)), etas
 
 
 def _map_rows(
@@ -315,32 +319,34 @@ def _row(shared: _Shared, eta1: float, etas2: list[float]) -> dict[str, Any]:
         G2 = (shared.a0[:, None] / y.size) * (slopes.T @ X)
         del slopes
     row: dict[str, Any] = {name: [] for name in _FIELDS}
-    rows: dict[int, FloatArray] = {}
     for eta2 in etas2:
         result = TwoStepResult(
             shared.W0, W1, W1 + eta2 * G2, shared.G1, G2, shared.first, shared.second, shared.a0, eta1, eta2,
             shared.activation, shared.batch,
         )  # fmt: skip
-        if not rows:
-            rows = _directions(result)
-        spikes = assemble(result, rows)
+        spikes = assemble(result, shared.directions)
         theta = np.zeros(_ORDERS)
         values = spikes.singular_values()[1]
         theta[: values.size] = values
         row["theta"].append(theta)
-        row["predicted"].append(len(normalised_roots(result.W2, spikes, level=shared.level)))
-        row["counted"].append(normalised_outliers(result.W2, level=shared.level).size)
+        lengths = np.linalg.norm(result.W2, axis=1)[:, None]
+        unit = result.W2 / lengths
+        gram, known = unit.T @ unit, known_overlaps(result, shared.weights)
+        found, own = normalised_roots(unit, gram, lengths, spikes, known, level=shared.level)
+        row["predicted"].append(len(found))
+        row["own"].append(own)
+        row["counted"].append(fitted_outliers(unit, gram=gram, level=shared.level).size)
     return {name: np.array(values) for name, values in row.items()}
 
 
-def _directions(result: TwoStepResult) -> dict[int, FloatArray]:
-    """Return the directions by order; they are the same for all step sizes."""
+def _directions(result: TwoStepResult) -> tuple[dict[int, FloatArray], list[FloatArray]]:
+    """Return the directions by order and the weights of the response, the same for all step sizes."""
     memory = result.activation.max_order is None
     orders = default_orders(result.activation, memory=memory, reuse=result.batch == "reuse")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", AssumptionWarning)  # of orders that vanish: they are left out
         found = learned_directions(result, max(orders), memory=memory)
-    return {k: found[k] for k in orders}
+    return {k: found[k] for k in orders}, response_weights(result, memory=memory)
 
 
 def _fingerprint(shared: _Shared, etas: tuple[list[float], list[float]]) -> str:

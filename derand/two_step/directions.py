@@ -15,7 +15,7 @@ from derand.two_step.assumptions import warn_about_orders
 from derand.two_step.dynamics import TwoStepResult
 from derand.two_step.memory import active_orders, evaluate_table, memory_table, plain_table, slope_variance
 
-__all__ = ["LowRank", "assemble", "default_orders", "learned_directions", "low_rank_part"]
+__all__ = ["LowRank", "assemble", "default_orders", "learned_directions", "low_rank_part", "sample_weights"]
 
 _KMAX = 6
 _ZERO = 1e-10
@@ -150,14 +150,38 @@ def learned_directions(result: TwoStepResult, kmax: int | None = None, *, memory
     warn_about_orders(series, [k for k in range(1, kmax + 1) if k not in orders])
     rows = np.zeros((kmax + 1, result.W0.shape[1]))
     for k in orders:
-        rows[k] = _direction(result, k, memory=memory, reuse=reuse)
+        rows[k] = _direction(result, k, memory=memory)
     return rows
 
 
-def _direction(result: TwoStepResult, order: int, *, memory: bool, reuse: bool) -> FloatArray:
+def _direction(result: TwoStepResult, order: int, *, memory: bool) -> FloatArray:
     """Return D_k."""
+    second = result.second
+    weights = sample_weights(result, order, memory=memory)
+    return np.asarray(second.X.T @ (second.y * weights) / second.y.size)
+
+
+def sample_weights(result: TwoStepResult, order: int, *, memory: bool, power: int = 0) -> FloatArray:
+    """Return E[z^power sigma^(k+1)(z) v^k]/k! for every sample of the second step; T_k for power 0.
+
+    Parameters
+    ----------
+    result : TwoStepResult
+        From `two_step_update`.
+    order : int
+        k.
+    memory : bool
+        Whether v has the memory of the sample.
+    power : {0, 1}, default 0
+        Power of the pre-activation.
+
+    Returns
+    -------
+    ndarray of shape (n,)
+        The weights.
+    """
     first, second, activation = result.first, result.second, result.activation
-    n1 = first.y.size
+    n1, reuse = first.y.size, result.batch == "reuse"
     s = second.X @ (first.X.T @ first.y / n1)
     # |x_j|^2/n instead of its limit gamma: the sample's own contribution, exactly.
     own = np.einsum("ij,ij->i", second.X, second.X) / n1 * second.y if reuse else np.zeros_like(second.y)
@@ -165,11 +189,10 @@ def _direction(result: TwoStepResult, order: int, *, memory: bool, reuse: bool) 
         gamma = float(np.mean(np.einsum("ij,ij->i", first.X, first.X))) / n1
         variance = gamma * float(np.mean(first.y**2)) * slope_variance(activation)
         mean = float(np.mean(first.y))
-        table = memory_table(activation, order, variance=variance, mean=mean, reuse=reuse)
+        table = memory_table(activation, order, variance=variance, mean=mean, reuse=reuse, power=power)
     else:
-        table = plain_table(activation, order)
-    weights = evaluate_table(table, s - own, own)
-    return np.asarray(second.X.T @ (second.y * weights) / second.y.size)
+        table = plain_table(activation, order, power=power)
+    return evaluate_table(table, s - own, own)
 
 
 def low_rank_part(result: TwoStepResult, kmax: int | None = None, *, memory: bool = True) -> LowRank:
@@ -206,7 +229,7 @@ def low_rank_part(result: TwoStepResult, kmax: int | None = None, *, memory: boo
     """
     reuse = result.batch == "reuse"
     orders = default_orders(result.activation, memory=memory, reuse=reuse, kmax=kmax)
-    rows = {k: _direction(result, k, memory=memory, reuse=reuse) for k in orders}
+    rows = {k: _direction(result, k, memory=memory) for k in orders}
     return assemble(result, rows)
 
 

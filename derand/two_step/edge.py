@@ -11,7 +11,7 @@ from derand._utils.validation import FloatArray
 from derand.two_step.bbp import tracy_widom_quantile
 from derand.two_step.bulk import BulkEdge
 
-__all__ = ["fit_edge", "n_needed", "noise_edge", "noise_quantiles", "top_spectrum"]
+__all__ = ["fit_edge", "n_needed", "noise_edge", "noise_quantiles", "top_eigenvectors", "top_spectrum"]
 
 _SKIPPED = 3
 _SHARE = 0.15
@@ -36,7 +36,9 @@ def n_needed(size: int) -> int:
     return min(size, max(int(1.4 * _SHARE * size), 64))
 
 
-def top_spectrum(W: FloatArray, k: int, *, vectors: bool = True) -> tuple[FloatArray, FloatArray, FloatArray]:
+def top_spectrum(
+    W: FloatArray, k: int, *, vectors: bool = True, gram: FloatArray | None = None
+) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return the k largest singular values, descending, with left (N, k) and right (k, d) vectors.
 
     Parameters
@@ -47,6 +49,8 @@ def top_spectrum(W: FloatArray, k: int, *, vectors: bool = True) -> tuple[FloatA
         How many.
     vectors : bool, default True
         Whether to compute the vectors; otherwise they come back empty.
+    gram : ndarray of shape (d, d), optional
+        W^T W, where it is known.
 
     Returns
     -------
@@ -59,17 +63,52 @@ def top_spectrum(W: FloatArray, k: int, *, vectors: bool = True) -> tuple[FloatA
     errors of 1e-16 times the largest value squared, far below what matters at the edge.
     """
     tall = W.shape[0] >= W.shape[1]
-    gram = W.T @ W if tall else W @ W.T
+    if gram is None or not tall:
+        gram = W.T @ W if tall else W @ W.T
     n = gram.shape[0]
     if not vectors:
         # All eigenvalues without vectors are cheaper than some.
         squares = np.linalg.eigvalsh(gram)[: -k - 1 : -1]
         return np.sqrt(np.maximum(squares, 0.0)), np.zeros((W.shape[0], 0)), np.zeros((0, W.shape[1]))
-    squares, columns = scipy.linalg.eigh(gram, subset_by_index=[n - k, n - 1], overwrite_a=True, check_finite=False)
+    squares, columns = scipy.linalg.eigh(gram, subset_by_index=[n - k, n - 1], check_finite=False)
     values = np.sqrt(np.maximum(squares[::-1], 0.0))
     columns = np.ascontiguousarray(columns[:, ::-1])
     other = (W @ columns if tall else W.T @ columns) / np.where(values > 0.0, values, 1.0)
     return (values, other, columns.T) if tall else (values, columns, other.T)
+
+
+def top_eigenvectors(matrix: FloatArray, values: FloatArray) -> FloatArray:
+    """Return the eigenvectors that belong to a few largest eigenvalues.
+
+    Parameters
+    ----------
+    matrix : ndarray of shape (n, n)
+        Symmetric.
+    values : ndarray of shape (k,)
+        Its k largest eigenvalues, descending, positive, in single precision at least.
+
+    Returns
+    -------
+    ndarray of shape (n, k)
+        Orthonormal columns.
+
+    Notes
+    -----
+    Inverse iteration, one factorisation for each value: a fraction of another eigenproblem.
+    """
+    n = matrix.shape[0]
+    found = np.zeros((n, values.size))
+    for j, value in enumerate(values):
+        # A little above, for a value that is exact would make the system singular.
+        shifted = matrix - value * (1.0 + 1e-9) * np.eye(n)
+        factors = scipy.linalg.lu_factor(shifted, overwrite_a=True, check_finite=False)
+        vector = np.cos(np.arange(1.0, n + 1.0) * (j + 1.0))
+        for _ in range(3):
+            vector = vector - found[:, :j] @ (found[:, :j].T @ vector)
+            vector = scipy.linalg.lu_solve(factors, vector / np.linalg.norm(vector), check_finite=False)
+        vector = vector - found[:, :j] @ (found[:, :j].T @ vector)
+        found[:, j] = vector / np.linalg.norm(vector)
+    return found
 
 
 def fit_edge(values: FloatArray, shape: tuple[int, int], *, level: float = 0.999) -> BulkEdge:

@@ -15,7 +15,7 @@ from derand.two_step.bulk import BulkEdge
 from derand.two_step.edge import fit_edge, n_needed, top_spectrum
 from derand.two_step.outliers import LOCALISED_SHARE, BoolArray
 
-__all__ = ["OutlierCount", "count_outliers", "normalised_outliers"]
+__all__ = ["OutlierCount", "count_outliers", "fitted_outliers", "normalised_outliers"]
 
 _SMALLEST = 100
 _GAP = 8.0
@@ -163,8 +163,28 @@ def normalised_outliers(W: FloatArray, *, level: float = 0.999) -> FloatArray:
     lengths = np.linalg.norm(W, axis=1)
     if not np.all(lengths > 0.0):
         raise InputError("W must have no zero row")
+    return fitted_outliers(W / lengths[:, None], level=level)
+
+
+def fitted_outliers(W: FloatArray, *, gram: FloatArray | None = None, level: float = 0.999) -> FloatArray:
+    """Return the singular values beyond the threshold fitted to the bulk, descending.
+
+    Parameters
+    ----------
+    W : ndarray of shape (N, d)
+        The matrix, as it is.
+    gram : ndarray of shape (d, d), optional
+        W^T W, where it is known.
+    level : float, default 0.999
+        As in `count_outliers`.
+
+    Returns
+    -------
+    ndarray
+        The values.
+    """
     shape = (W.shape[0], W.shape[1])
-    values = top_spectrum(W / lengths[:, None], n_needed(min(shape)), vectors=False)[0]
+    values = top_spectrum(W, n_needed(min(shape)), vectors=False, gram=gram)[0]
     return values[values > _threshold(values, shape, "edge", level)[1]]
 
 

@@ -46,7 +46,13 @@ def slope_variance(activation: TwoStepActivation) -> float:
 
 
 def memory_table(
-    activation: TwoStepActivation, order: int, *, variance: float, mean: float = 0.0, reuse: bool = True
+    activation: TwoStepActivation,
+    order: int,
+    *,
+    variance: float,
+    mean: float = 0.0,
+    reuse: bool = True,
+    power: int = 0,
 ) -> FloatArray:
     r"""Return the coefficients of T_k(y, r) as a polynomial in r and u = gamma y.
 
@@ -62,6 +68,8 @@ def memory_table(
         E[y].
     reuse : bool, default True
         Whether the batch is reused; a fresh one has no power of u.
+    power : int, default 0
+        Power of z in E[z^power sigma^(k+1)(z) v^k]/k!; zero for T_k.
 
     Returns
     -------
@@ -84,7 +92,7 @@ def memory_table(
             "batch; use memory=False"
         )
     z, weights = normal_rule(activation.kinks)
-    weights = weights * activation.derivative(z, order + 1)
+    weights = weights * activation.derivative(z, order + 1) * z**power
     slope = activation.derivative(z)
     c1, c2 = activation.coefficients(2)[1:]
     table = np.zeros((order + 1, order + 1))
@@ -101,8 +109,10 @@ def memory_table(
     return table
 
 
-def plain_table(activation: TwoStepActivation, order: int) -> FloatArray:
+def plain_table(activation: TwoStepActivation, order: int, *, power: int = 0) -> FloatArray:
     """Return the coefficients of (k+1) c_{k+1} c_1^k (r + u)^k in powers of r and u.
+
+    With one power of z in the average, (k+2) (k+1) c_{k+2} stands in for (k+1) c_{k+1}.
 
     Parameters
     ----------
@@ -110,16 +120,19 @@ def plain_table(activation: TwoStepActivation, order: int) -> FloatArray:
         The activation.
     order : int
         k.
+    power : {0, 1}, default 0
+        Power of z in the average.
 
     Returns
     -------
     ndarray of shape (k + 1, k + 1)
         Entry (i, m) belongs to r^i u^m.
     """
-    series = activation.coefficients(order + 1)
+    series = activation.coefficients(order + 1 + power)
+    factor = math.factorial(order + 1 + power) / math.factorial(order) * series[order + 1 + power]
     table = np.zeros((order + 1, order + 1))
     for i in range(order + 1):
-        table[i, order - i] = math.comb(order, i) * (order + 1) * series[order + 1] * series[1] ** order
+        table[i, order - i] = math.comb(order, i) * factor * series[1] ** order
     return table
 
 

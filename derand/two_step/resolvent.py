@@ -25,6 +25,8 @@ class GramQuadrature:
     steps : int, default 40
         Blocks of the Krylov space; f = 1/(z - A) converges geometrically, the faster the further z is from A's
         spectrum.
+    others : ndarray of shape (n, m), optional
+        Vectors Y for `cross`, V^T f(A) Y, from the Krylov space of V alone, with half as many correct digits.
 
     Attributes
     ----------
@@ -34,7 +36,15 @@ class GramQuadrature:
         V^T f(A) V is approximated by ``weights @ diag(f(nodes)) @ weights.T``.
     """
 
-    def __init__(self, apply: Callable[[FloatArray], FloatArray], vectors: FloatArray, steps: int = _STEPS) -> None:
+    def __init__(
+        self,
+        apply: Callable[[FloatArray], FloatArray],
+        vectors: FloatArray,
+        steps: int = _STEPS,
+        *,
+        others: FloatArray | None = None,
+    ) -> None:
+        others = np.zeros((vectors.shape[0], 0)) if others is None else others
         block = _orthonormal(vectors, np.zeros((vectors.shape[0], 0)))
         basis = block
         images: list[FloatArray] = []
@@ -48,11 +58,13 @@ class GramQuadrature:
         used = sum(image.shape[1] for image in images)
         if used == 0:
             self.nodes, self.weights = np.zeros(1), np.zeros((vectors.shape[1], 1))
+            self.others = np.zeros((others.shape[1], 1))
             return
         space = basis[:, :used]
         projected = space.T @ np.concatenate(images, axis=1)
         self.nodes, inner = np.linalg.eigh(0.5 * (projected + projected.T))
         self.weights = (vectors.T @ space) @ inner
+        self.others = (others.T @ space) @ inner
 
     def resolvent(self, s: float) -> FloatArray:
         """Return V^T s (s^2 - A)^{-1} V and nothing else.
@@ -68,6 +80,21 @@ class GramQuadrature:
             Symmetric.
         """
         return np.asarray((self.weights * (s / (s * s - self.nodes))) @ self.weights.T)
+
+    def cross(self, s: float) -> FloatArray:
+        """Return V^T (s^2 - A)^{-1} Y.
+
+        Parameters
+        ----------
+        s : float
+            As there.
+
+        Returns
+        -------
+        ndarray of shape (m, number of columns of Y)
+            The block.
+        """
+        return np.asarray((self.weights / (s * s - self.nodes)) @ self.others.T)
 
     def derivative(self, s: float) -> FloatArray:
         """Return the derivative of `resolvent` with respect to s.

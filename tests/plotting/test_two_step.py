@@ -43,7 +43,7 @@ def _diagram():
     counts = np.array([[1, 1, 2], [1, 2, 2]])
     off = counts.copy()
     off[1, 0] = 2
-    return PhaseDiagram((0.1, 0.4), (0.1, 0.2, 0.3), counts + 1, counts, off, np.zeros((2, 3, 7)), 500)
+    return PhaseDiagram((0.1, 0.4), (0.1, 0.2, 0.3), counts + 1, counts, off, 0 * counts, np.zeros((2, 3, 7)), 500)
 
 
 def test_histograms_hold_all_singular_values(result):

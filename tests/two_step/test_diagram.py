@@ -42,6 +42,7 @@ def test_cells_are_those_of_single_runs(batch, shared_bytes, monkeypatch):
             prediction = predict_outliers(run)
             np.testing.assert_allclose(found.theta[i, j, :3], prediction.theta, rtol=1e-9)
             assert found.predicted[i, j] == prediction.count
+            assert found.own[i, j] == prediction.n_own
             assert found.counted[i, j] == count_outliers(run.W2).count
             assert found.asymptotic[i, j] == predicted_count(alpha1, alpha2, 3)
     assert found.alphas1 == (0.1, 0.4)
@@ -55,7 +56,7 @@ def test_jobs_and_back_ends_give_the_same():
     one = phase_diagram(_A1, _A2, *_P[:4], activation=_SERIES)
     with joblib.parallel_config(backend="threading"):
         two = phase_diagram(_A1, _A2, *_P[:4], activation=_SERIES, n_jobs=2)
-    for name in ("predicted", "counted", "theta"):
+    for name in ("predicted", "counted", "own", "theta"):
         np.testing.assert_array_equal(getattr(one, name), getattr(two, name))
 
 

@@ -3,7 +3,7 @@ import math
 import numpy as np
 import pytest
 
-from derand.two_step.edge import fit_edge, n_needed, noise_edge, noise_quantiles, top_spectrum
+from derand.two_step.edge import fit_edge, n_needed, noise_edge, noise_quantiles, top_eigenvectors, top_spectrum
 
 
 @pytest.mark.parametrize(("n", "d"), [(200, 200), (150, 300), (300, 150)])
@@ -15,6 +15,19 @@ def test_top_spectrum_against_the_decomposition(n, d):
     np.testing.assert_allclose(np.abs(np.sum(left * u[:, :5], axis=0)), 1.0, rtol=1e-9)
     np.testing.assert_allclose(np.abs(np.sum(right * vt[:5], axis=1)), 1.0, rtol=1e-9)
     np.testing.assert_allclose(top_spectrum(W, 7, vectors=False)[0], s[:7], rtol=1e-12)
+    np.testing.assert_allclose(top_spectrum(W, 7, vectors=False, gram=W.T @ W)[0], s[:7], rtol=1e-12)
+
+
+def test_eigenvectors_of_known_values():
+    """From values in single precision; two of them closer than that."""
+    rng = np.random.default_rng(2)
+    basis = np.linalg.qr(rng.standard_normal((80, 80)))[0]
+    sizes = np.concatenate([[5.0, 4.0, 4.0 - 1e-7], np.linspace(2.0, 0.0, 77)])
+    found = top_eigenvectors((basis * sizes) @ basis.T, sizes[:3].astype(np.float32).astype(np.float64))
+    np.testing.assert_allclose(found.T @ found, np.eye(3), atol=1e-12)
+    np.testing.assert_allclose(abs(found[:, 0] @ basis[:, 0]), 1.0, rtol=1e-12)
+    np.testing.assert_allclose(np.linalg.norm(basis[:, 1:3].T @ found[:, 1:], 2), 1.0, rtol=1e-10)
+    assert top_eigenvectors(np.eye(5), np.zeros(0)).shape == (5, 0)
 
 
 @pytest.mark.parametrize(("n", "d"), [(300, 300), (200, 500), (500, 200)])

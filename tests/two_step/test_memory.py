@@ -18,15 +18,16 @@ def test_variance_of_the_slope():
 
 @pytest.mark.parametrize("activation", [_CUBIC, as_activation("gelu")])
 @pytest.mark.parametrize("order", [0, 1, 2, 3])
-def test_table_against_monte_carlo(activation, order):
+@pytest.mark.parametrize("power", [0, 1])
+def test_table_against_monte_carlo(activation, order, power):
     """T_k(y, r) as an average over z and xi, to five standard errors."""
     rng = np.random.default_rng(order)
     z, xi = rng.standard_normal((2, 400_000))
     variance, mean, r, u = 0.7, 0.4, -0.8, 0.6
     c1, c2 = activation.coefficients(2)[1:]
     moves = c1 * r + u * activation.derivative(z) + 2 * c2 * mean * z + math.sqrt(variance) * xi
-    draws = activation.derivative(z, order + 1) * moves**order / math.factorial(order)
-    table = memory_table(activation, order, variance=variance, mean=mean)
+    draws = z**power * activation.derivative(z, order + 1) * moves**order / math.factorial(order)
+    table = memory_table(activation, order, variance=variance, mean=mean, power=power)
     found = evaluate_table(table, np.array([r]), np.array([u]))[0]
     error = float(np.std(draws)) / math.sqrt(draws.size)
     assert found == pytest.approx(float(np.mean(draws)), abs=5 * error + 1e-13)

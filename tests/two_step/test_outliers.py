@@ -1,3 +1,4 @@
+import dataclasses
 import math
 import warnings
 
@@ -46,7 +47,7 @@ def test_locations_and_overlaps(batch, shape):
 
 
 def test_other_weights_predict_as_well():
-    """W0 enters the prediction through the full-rank part only: an independent one gives the same within per cent."""
+    """Without overlaps W0 enters through the full-rank part only: an independent one says the same within per cent."""
     run, size = _run(500, (0.3, 0.4), activation=[0.0, 1.0, 0.5]), 500
     other = np.random.default_rng(77).standard_normal((size, size)) / math.sqrt(size)
     with warnings.catch_warnings():
@@ -54,8 +55,32 @@ def test_other_weights_predict_as_well():
         blind = two_step_update(
             *run.first, other, run.a0, run.eta1, run.eta2, activation=run.activation, batch=run.batch
         )
-    location = predict_outliers(blind).location
+    location = predict_outliers(blind, overlaps=False).location
     np.testing.assert_allclose(location[:2], np.linalg.svd(run.W2, compute_uv=False)[:2], rtol=0.05)
+
+
+def test_overlaps_explain_what_is_left():
+    """Each draw of W0 moves the first outlier by a per cent or so; with its overlaps a third of that is left."""
+    plain, known = [], []
+    for seed in range(4):
+        run = _run(300, (0.2, 0.45), seed=seed, activation=[0.0, 1.0, 0.5])
+        first = np.linalg.svd(run.W2, compute_uv=False)[0]
+        plain.append(predict_outliers(run, overlaps=False).location[0] / first - 1.0)
+        known.append(predict_outliers(run).location[0] / first - 1.0)
+    assert np.sqrt(np.mean(np.square(plain))) > 0.005
+    assert np.sqrt(np.mean(np.square(known))) < 0.4 * np.sqrt(np.mean(np.square(plain)))
+
+
+def test_outliers_of_the_full_rank_part_count():
+    """A direction that no power of the second layer carries."""
+    run = _run(300, (0.1, 0.2))
+    signs = np.where(np.arange(300) % 2, 2.0, -2.0) / math.sqrt(300)
+    other = run.W2 + np.outer(signs, np.eye(300)[-1])
+    found = predict_outliers(dataclasses.replace(run, W2=other))
+    assert (found.n_own, predict_outliers(run).n_own) == (1, 0)
+    assert found.count == predict_outliers(run).count + 1 == count_outliers(other).count
+    assert found.count == 2
+    assert found.location[:2] == pytest.approx(np.linalg.svd(other, compute_uv=False)[:2], rel=0.03)
 
 
 def test_count_agrees_with_what_is_counted():

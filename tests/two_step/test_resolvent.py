@@ -24,6 +24,19 @@ def test_against_the_inverse():
     assert found.nodes.min() >= -1e-12
 
 
+def test_between_different_vectors():
+    """V^T (s^2 - A)^{-1} Y from the Krylov space of V alone; Y may be anything, zero columns among it."""
+    A, V = _problem()
+    Y = np.random.default_rng(5).standard_normal((len(A), 4))
+    Y[:, 2] = 0.0
+    found = GramQuadrature(lambda block: A @ block, V, others=Y)
+    for s in (1.05 * np.sqrt(np.linalg.eigvalsh(A)[-1]), 5.0):
+        exact = V.T @ np.linalg.inv(s**2 * np.eye(len(A)) - A) @ Y
+        np.testing.assert_allclose(found.cross(s), exact, atol=1e-4 * np.max(np.abs(exact)))
+    assert GramQuadrature(lambda block: A @ block, 0.0 * V, others=Y).cross(5.0).shape == (3, 4)
+    assert GramQuadrature(lambda block: A @ block, V).cross(5.0).shape == (3, 0)
+
+
 def test_few_steps_converge_geometrically():
     A, V = _problem()
     s = 2.0 * np.sqrt(np.linalg.eigvalsh(A)[-1])
