@@ -50,7 +50,7 @@ def weighted_chi2_quantile(weights: FloatArray, level: float) -> float:
     return top * (c1 + (float(scipy.stats.chi2.ppf(level, dof)) - dof) * math.sqrt(c2 / dof))
 
 
-_NOISE_SAMPLES = 2000
+_NOISE_SAMPLES = 1000
 
 
 @dataclass(frozen=True, repr=False)
@@ -168,7 +168,7 @@ def confidence_cone(problem: Problem, candidate: Candidate, matrix: FloatArray) 
 
 
 def _gradient_noise(problem: Problem, candidate: Candidate) -> FloatArray:
-    """Return the summed covariance of the fitted gradients for unit noise, from at most 2,000 samples."""
+    """Return the summed covariance of the fitted gradients for unit noise, from at most 1,000 samples."""
     rows = problem.order[:_NOISE_SAMPLES]
     V = candidate.fit.gradient_noise(problem.X[rows] @ candidate.B.T)
     return np.asarray(V * (problem.y.shape[1] * problem.X.shape[0] / rows.size))

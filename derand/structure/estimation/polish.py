@@ -13,7 +13,9 @@ from derand.structure.estimation.smoother import KernelRidge, SmoothFit, Trial, 
 
 __all__ = ["Candidate", "Information", "Problem", "information", "polish"]
 
-_BLOCK = 8192
+_BLOCK = 2048
+#: Samples that the mean curvature of the link is taken over.
+_CURVED = 600
 #: Isotropic length scales tried where a candidate is first fitted; whitened coordinates have variance 1.
 _COARSE = (0.7, 1.5, 3.5)
 
@@ -156,7 +158,7 @@ def principal(candidate: Candidate, problem: Problem) -> Candidate:
     k = candidate.B.shape[0]
     if k == 1:
         return candidate
-    z, fit = problem.X @ candidate.B.T, candidate.fit
+    z, fit = problem.X[problem.order[:_CURVED]] @ candidate.B.T, candidate.fit
     Hessian = []
     for axis in range(k):
         h = 0.1 * float(fit.scales[axis]) * (np.arange(k) == axis)
@@ -234,7 +236,7 @@ def _damped_step(
 ) -> tuple[Candidate | None, float]:
     """Return the first of a few ever more damped steps that lowers GCV, and the damping for the next round."""
     k = candidate.B.shape[0]
-    values, axes = scipy.linalg.eigh(info.H, check_finite=False)
+    values, axes = np.linalg.eigh(info.H)
     g = axes.T @ info.g
     size = max(float(values.mean()), 1e-300)
     for _ in range(5):

@@ -22,6 +22,8 @@ _MIDDLE = 6000
 _MATERN_GAIN = 0.98
 #: From so many directions on one rise of BIC ends the path; below, an interaction may hide behind a rise.
 _SURE = 3
+#: Cosine above which a direction counts as one that was there before.
+_SAME = 0.8
 #: Share of the price of a direction by which BIC may exceed the least for a fit to be refined.
 _CLOSE = 0.25
 
@@ -93,17 +95,25 @@ def _swapped(problem: Problem, candidate: Candidate, tries: int = 3) -> Candidat
         gradient = candidate.fit.value_and_gradient(z)[1]
         axes = np.linalg.eigh(np.einsum("onk,onl->kl", gradient, gradient))[1][:, ::-1].T
         plain = start(problem, (axes @ candidate.B)[:-1], candidate.name)
-        # Polishing bends the rest towards the direction that it lacks, which may hide it or reveal it.
-        bases = {
-            f"{rest}{name}": B
-            for rest, fit in enumerate((plain, polish(problem, plain, 3, 1e-3)))
-            for name, B in next_directions(problem, fit).items()
-        }
-        trial = replace(_screened(problem, bases, 3, 4)[0], name=candidate.name)
-        if trial.score >= candidate.score * (1.0 - 1e-3):
+        better = _asked(problem, candidate, plain)
+        if better is None:
+            # Polishing bends the rest towards the direction that it lacks, which may hide it or reveal it.
+            better = _asked(problem, candidate, polish(problem, plain, 3, 1e-3))
+        if better is None:
             break
-        candidate = trial
+        candidate = better
     return candidate
+
+
+def _asked(problem: Problem, candidate: Candidate, rest: Candidate) -> Candidate | None:
+    """Return a better candidate with the rest's directions and one that its residuals ask for, if there is one."""
+    starts = [start(problem, B, candidate.name) for B in next_directions(problem, rest).values()]
+    # One that turns back to the candidate's own subspace would only polish to it again.
+    news = [c for c in starts if np.linalg.svd(c.B @ candidate.B.T, compute_uv=False)[-1] < _SAME]
+    news = [c for c in news if c.score < rest.score]
+    polished = [polish(problem, c, 4, 1e-3) for c in sorted(news, key=lambda c: c.score)[:2]]
+    best = min(polished, key=lambda c: c.score, default=candidate)
+    return best if best.score < candidate.score * (1.0 - 1e-3) else None
 
 
 def _on(problem: Problem, candidate: Candidate) -> Candidate:

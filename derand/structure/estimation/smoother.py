@@ -19,7 +19,6 @@ KERNELS = ("gaussian", "matern")
 _RIDGES = np.logspace(-8.0, 0.5, 35)
 # The Gram matrix of the features loses n eps / jitter; the smallest ridge has to be above that.
 _JITTER = 1e-8
-_SQRT3 = math.sqrt(3.0)
 
 
 def n_centres(k: int, n: int, cap: int = 300) -> int:
@@ -42,9 +41,9 @@ def n_centres(k: int, n: int, cap: int = 300) -> int:
     Examples
     --------
     >>> [n_centres(k, 1000) for k in (1, 2, 3, 4, 5)]
-    [40, 100, 180, 200, 220]
+    [30, 60, 110, 150, 200]
     """
-    return max(1, min({1: 40, 2: 100, 3: 180, 4: 200}.get(k, 220), cap, n))
+    return max(1, min({1: 30, 2: 60, 3: 110, 4: 150}.get(k, 200), cap, n))
 
 
 def polynomial_features(z: FloatArray, degree: int) -> FloatArray:
@@ -167,13 +166,19 @@ class SmoothFit:
 
 def _kernel(z: FloatArray, centres: FloatArray, scales: FloatArray, kind: str) -> tuple[FloatArray, FloatArray]:
     """Return K and the array A for which the gradient of K[i, c] is A[i, c] (c - z) / scales^2."""
-    a, b = z / scales, centres / scales
-    squares = np.square(a).sum(axis=1)[:, None] + np.square(b).sum(axis=1) - 2.0 * (a @ b.T)
-    np.maximum(squares, 0.0, out=squares)
+    # One product gives -|a - b|^2 / 2; large temporary arrays would cost more than the exponentials.
+    k = z.shape[1]
+    left, right = np.ones((z.shape[0], k + 2)), np.ones((centres.shape[0], k + 2))
+    np.divide(z, scales, out=left[:, :k])
+    np.divide(centres, scales, out=right[:, :k])
+    left[:, k] = -0.5 * np.einsum("ij,ij->i", left[:, :k], left[:, :k])
+    right[:, k + 1] = -0.5 * np.einsum("ij,ij->i", right[:, :k], right[:, :k])
+    exponent = left @ right.T
+    np.minimum(exponent, 0.0, out=exponent)
     if kind == "gaussian":
-        K = np.exp(-0.5 * squares)
-        return K, K
-    r = _SQRT3 * np.sqrt(squares)
+        np.exp(exponent, out=exponent)
+        return exponent, exponent
+    r = np.sqrt(-6.0 * exponent)
     decay = np.exp(-r)
     return (1.0 + r) * decay, 3.0 * decay
 
@@ -301,7 +306,7 @@ class KernelRidge:
         QK = self.Q.T @ Kw
         gram = Kw.T @ Kw - QK.T @ QK
         gram = _solve_lower(L, _solve_lower(L, gram).T)
-        e, V = scipy.linalg.eigh(0.5 * (gram + gram.T), check_finite=False)
+        e, V = np.linalg.eigh(0.5 * (gram + gram.T))
         keep = e > 1e-11 * n
         e, V = e[keep], V[:, keep]
         t = V.T @ _solve_lower(L, Kw.T @ self.y - QK.T @ self.Qy)
@@ -364,11 +369,14 @@ class Trial:
         used = h > 1e-3
         directions = scipy.linalg.solve_triangular(L, V[:, used], lower=True, trans="T", check_finite=False)
         shadow = QK @ directions
-        U = Kw @ directions - host.Q @ shadow
+        basis = np.empty((Kw.shape[0], host.rank + int(used.sum())))
+        basis[:, : host.rank] = host.Q
+        basis[:, host.rank :] = Kw @ directions
+        basis[:, host.rank :] -= host.Q @ shadow
         none = np.zeros((Kw.shape[1], host.rank))
         return SmoothFit(
             self.kernel, host.centres, self.scales, weights, host.coefficients(host.Qy - QK @ weights), host.degree,
-            self.ridge, self.df, self.rss, self.gcv, np.concatenate([host.Q, U], axis=1),
+            self.ridge, self.df, self.rss, self.gcv, basis,
             np.concatenate([np.ones(host.rank), 1.0 / (e[used] + self.ridge)]),
             np.concatenate([none, directions], axis=1),
             host.coefficients(np.concatenate([np.eye(host.rank), -shadow], axis=1)),

@@ -29,7 +29,9 @@ def subproblem(problem: Problem, n: int) -> Problem:
     return replace(problem, X=problem.X[rows], y=problem.y[rows], weight=weight, order=order)
 
 
-def gradient_matrix(problem: Problem, rounds: int = 3) -> FloatArray:
+def gradient_matrix(
+    problem: Problem, rounds: int = 3, samples: int = _AGOP_SAMPLES, centres: int = _AGOP_CENTRES
+) -> FloatArray:
     r"""Return the mean outer product of the gradients of a kernel smoother on all coordinates, refitted in its metric.
 
     Parameters
@@ -38,6 +40,8 @@ def gradient_matrix(problem: Problem, rounds: int = 3) -> FloatArray:
         Samples.
     rounds : int, default 3
         Fits; each after the first uses the metric that the one before has found.
+    samples, centres : int
+        The most samples and landmarks used.
 
     Returns
     -------
@@ -49,9 +53,9 @@ def gradient_matrix(problem: Problem, rounds: int = 3) -> FloatArray:
     Radhakrishnan, Beaglehole, Pandit, Belkin, Mechanism for feature learning in neural networks and
     backpropagation-free machine learning models, Science 383 (2024).
     """
-    small = subproblem(problem, _AGOP_SAMPLES)
+    small = subproblem(problem, samples)
     r = small.X.shape[1]
-    rows = small.order[: min(_AGOP_CENTRES, small.X.shape[0])]
+    rows = small.order[: min(centres, small.X.shape[0])]
     root = np.eye(r)
     M = np.eye(r)
     for _ in range(rounds):
@@ -118,7 +122,7 @@ def next_directions(problem: Problem, candidate: Candidate) -> dict[str, FloatAr
     z = problem.X @ candidate.B.T
     residual = problem.y - candidate.fit.predict(z)
     matrices = {"moments": _moments(problem, candidate.B, residual)}
-    matrices["gradients"] = gradient_matrix(replace(problem, y=residual), 2)
+    matrices["gradients"] = gradient_matrix(replace(problem, y=residual), 2, 500, 80)
     bases = {name: _extended(candidate.B, M) for name, M in matrices.items()}
     weighted = residual if problem.weight is None else residual * problem.weight[:, None]
     leading = weighted @ np.linalg.eigh(weighted.T @ weighted)[1][:, -1]

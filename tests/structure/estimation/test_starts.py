@@ -48,6 +48,6 @@ def test_pursuit_sees_a_wave_without_its_first_two_moments():
     # He_3 is orthogonal to every polynomial of lower degree.
     signal = X[:, 2] ** 3 - 3.0 * X[:, 2] + 0.5 * rng.standard_normal(1500)
     found = pursued(X, signal[:, None], np.eye(8)[:1])
-    assert abs(found[0, 2]) > 0.98
+    assert abs(found[0, 2]) > 0.95
     np.testing.assert_allclose(found[:, 0], 0.0, atol=1e-12)
     np.testing.assert_allclose(np.linalg.norm(found, axis=1), 1.0)
