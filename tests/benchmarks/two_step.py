@@ -21,6 +21,7 @@ from fractions import Fraction
 
 import numpy as np
 import scipy.linalg
+import scipy.stats
 
 from derand.two_step import (
     AssumptionWarning,
@@ -63,7 +64,7 @@ def exact():
 
 def theory(d=3000, seeds=32, orders=4):
     """Bar 2: plain directions in simulation, every overlap and inner product against its limit."""
-    met = []
+    scores = []
     for gamma in (0.5, 1.0, 2.0):
         for batch in ("reuse", "fresh"):
             n = round(d / gamma) * (2 if batch == "fresh" else 1)
@@ -77,9 +78,14 @@ def theory(d=3000, seeds=32, orders=4):
             limit = np.concatenate([found.overlap[:, 0], found.overlap[:, 1], np.diag(found.gram)])
             mean, error = np.mean(draws, axis=0), np.std(draws, axis=0, ddof=1) / math.sqrt(seeds)
             z = np.abs(mean - limit) / error
-            text = f"closed forms, gamma={gamma}, {batch}, d={d}, {seeds} seeds: largest z of {z.size}"
-            met.append(line(text, f"{z.max():.2f}", 3, z.max() <= 3.0))
-    return met
+            scores.append(z)
+            print(f"     gamma={gamma}, {batch}: largest of {z.size} {z.max():.2f} s.e.", flush=True)
+    z = np.concatenate(scores)
+    chance = z.size * 2.0 * scipy.stats.t.sf(3.0, seeds - 1)
+    text = (
+        f"closed forms, d={d}, {seeds} seeds: {np.sum(z > 3)} of {z.size} beyond 3 s.e. (chance: {chance:.1f}), largest"
+    )
+    return [line(text, f"{z.max():.2f} s.e.", 3, z.max() <= 3.0)]
 
 
 def memory():
@@ -140,12 +146,17 @@ def grid(size=2000):
         found = phase_diagram(alphas, alphas, *problem[:4], activation=series, kappas=(kappa, kappa))
         floor = np.mean(found.counted == found.asymptotic)
         plain = np.mean(found.counted == np.sum(found.theta > 1.0, axis=2))
+        spikes = np.mean(found.counted == found.predicted - found.own)
         text = (
-            f"grid, L={degree}, kappa={kappa}, N={size}: floor formula {floor:.0%}, theta > 1 {plain:.0%}, prediction"
+            f"grid, L={degree}, kappa={kappa}, N={size}: floor formula {floor:.0%}, theta > 1 {plain:.0%}, spikes alone "
+            f"{spikes:.0%}, with the full-rank part's own outliers"
         )
         met.append(line(text, f"{found.agreement:.0%}", "95%", found.agreement >= 0.95))
-        for i, j in np.argwhere(found.counted != found.predicted):
-            print(f"     {alphas[i]}, {alphas[j]}: predicted {found.predicted[i, j]}, counted {found.counted[i, j]}")
+        for i, j in np.argwhere((found.counted != found.predicted) | (found.own > 0)):
+            print(
+                f"     {alphas[i]}, {alphas[j]}: predicted {found.predicted[i, j]}, {found.own[i, j]} of them the full-rank "
+                f"part's own, counted {found.counted[i, j]}"
+            )
     return met
 
 
@@ -200,15 +211,24 @@ def cost(size=1000):
         call()
         return time.process_time() - begin
 
-    gradient = min(timed(lambda: correlation_gradient(*problem[:4], series)) for _ in range(5))
-    svd = min(timed(lambda: np.linalg.svd(problem.W0)) for _ in range(2))
-    values = min(timed(lambda: np.linalg.svd(problem.W0, compute_uv=False)) for _ in range(3))
+    def references():
+        """Return the times of a gradient, a decomposition and its values alone."""
+        return (
+            min(timed(lambda: correlation_gradient(*problem[:4], series)) for _ in range(4)),
+            timed(lambda: np.linalg.svd(problem.W0)),
+            min(timed(lambda: np.linalg.svd(problem.W0, compute_uv=False)) for _ in range(4)),
+        )
+
     alphas1, alphas2 = [0.05 * i for i in range(10)], [0.1, 0.2, 0.3, 0.4]
-    used = timed(lambda: phase_diagram(alphas1, alphas2, *problem[:4], activation=series))
-    bar = 4.0 * (10.0 * gradient) + 40.0 * svd
-    small = 4.0 * (10.0 * gradient) + 40.0 * values
-    text = f"40 cells in s (gradient {gradient:.3f}, SVD {svd:.3f}, its values alone {values:.3f})"
-    ok = line(text, f"{used:.1f}", f"{bar:.1f}; {small:.1f} with values alone", used <= bar)
+    before, used = [references()], []
+    for _ in range(3):
+        used.append(timed(lambda: phase_diagram(alphas1, alphas2, *problem[:4], activation=series)))
+        before.append(references())
+    gradient, svd, values = np.min(before, axis=0)
+    bar = 4.0 * (10.0 * gradient) + 40.0 * values
+    text = f"40 cells in s (gradient {gradient:.3f}, singular values {values:.3f}, full SVD {svd:.3f})"
+    full = 4.0 * (10.0 * gradient) + 40.0 * svd
+    ok = line(text, f"{min(used):.1f}", f"{bar:.1f} with values alone; {full:.1f} with full SVDs", min(used) <= bar)
     blocks = [correlation_gradient(*problem[:4], series, block=block) for block in (1000, 130, 7)]
     gap = max(float(np.max(np.abs(block - blocks[0]))) for block in blocks)
     return [ok, line("blocks differ by", f"{gap:.1e}", 1e-12, gap <= 1e-12)]
