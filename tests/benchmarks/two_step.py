@@ -148,14 +148,14 @@ def grid(size=2000):
         plain = np.mean(found.counted == np.sum(found.theta > 1.0, axis=2))
         spikes = np.mean(found.counted == found.predicted - found.own)
         text = (
-            f"grid, L={degree}, kappa={kappa}, N={size}: floor formula {floor:.0%}, theta > 1 {plain:.0%}, spikes alone "
-            f"{spikes:.0%}, with the full-rank part's own outliers"
+            f"grid, L={degree}, kappa={kappa}, N={size}: floor formula {floor:.0%}, theta > 1 {plain:.0%}, spikes "
+            f"alone {spikes:.0%}, with the full-rank part's own outliers"
         )
         met.append(line(text, f"{found.agreement:.0%}", "95%", found.agreement >= 0.95))
         for i, j in np.argwhere((found.counted != found.predicted) | (found.own > 0)):
             print(
-                f"     {alphas[i]}, {alphas[j]}: predicted {found.predicted[i, j]}, {found.own[i, j]} of them the full-rank "
-                f"part's own, counted {found.counted[i, j]}"
+                f"     {alphas[i]}, {alphas[j]}: predicted {found.predicted[i, j]}, of them {found.own[i, j]} the "
+                f"full-rank part's own, counted {found.counted[i, j]}"
             )
     return met
 
