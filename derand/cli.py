@@ -11,7 +11,7 @@ from typing import Any
 
 from derand import __version__
 from derand.commands import COMMANDS
-from derand.commands.console import ExitCode
+from derand.commands.console import ExitCode, as_option, check_options
 from derand.exceptions import DerandError
 
 __all__ = ["main"]
@@ -43,8 +43,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     0
     """
     arguments = list(sys.argv[1:] if argv is None else argv)
+    args = argparse.Namespace()
     try:
         args = _parser(arguments).parse_args(arguments)
+        check_options(args)
         return int(_command(args.command).run(args))
     except SystemExit as stop:  # how argparse ends: --help, --version, usage
         return stop.code if isinstance(stop.code, int) else ExitCode.SOLVED
@@ -58,7 +60,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         where = f": {error.filename}" if error.filename else ""
         return _fail(f"{error.strerror or error}{where}", ExitCode.BAD_INPUT)
     except DerandError as error:
-        return _fail(str(error), ExitCode.BAD_INPUT)
+        return _fail(as_option(str(error), args), ExitCode.BAD_INPUT)
     except MemoryError:
         return _fail("not enough memory for input of this size", ExitCode.BAD_INPUT)
     except Exception as error:

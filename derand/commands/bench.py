@@ -16,7 +16,6 @@ import scipy
 from derand import __version__
 from derand._utils.html import short
 from derand._utils.threads import blas_threads
-from derand._utils.validation import check_int, check_scalar
 from derand.commands.comparisons import SUITES
 from derand.commands.console import ExitCode, Progress, add_output_options, write_json
 
@@ -51,14 +50,8 @@ def run(args: argparse.Namespace) -> int:
     -------
     int
         The exit code: 3 when the time limit came before the last row.
-
-    Raises
-    ------
-    InputError
-        If the seed is negative or the time limit isn't positive.
     """
-    check_int(args.seed, "--seed", low=0)
-    limit = math.inf if args.time_limit is None else check_scalar(args.time_limit, "--time-limit", low=0, low_open=True)
+    limit = math.inf if args.time_limit is None else args.time_limit
     progress, end = Progress("bench", quiet=args.quiet), time.monotonic() + limit
     rows: list[dict[str, Any]] = []
     status = "finished"
@@ -70,7 +63,7 @@ def run(args: argparse.Namespace) -> int:
     versions = {"derand": __version__, "python": platform.python_version(), "numpy": np.__version__}
     write_json(
         {"seed": args.seed, "status": status, "versions": {**versions, "scipy": scipy.__version__}, "rows": rows},
-        args.output,
+        args.json,
     )
     return _EXIT_CODES[status]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import math
+import re
 import sys
 import time
 from collections.abc import Iterator, Mapping
@@ -13,13 +14,15 @@ from enum import IntEnum
 from pathlib import Path
 from typing import Any
 
+from derand._utils.validation import check_int, check_scalar
 from derand.exceptions import DerandError, InputError
 
 __all__ = [
     "ExitCode",
     "Progress",
     "add_output_options",
-    "check_plot_path",
+    "as_option",
+    "check_options",
     "naming",
     "save_plot",
     "to_json",
@@ -27,6 +30,9 @@ __all__ = [
 ]
 
 _PICTURES = (".png", ".svg", ".pdf")
+#: Attributes that name a file to be read, and options that name one to be written.
+_READ = ("graph", "proof", "points", "data")
+_WRITTEN = ("plot", "json", "output", "certificate", "save_graph", "checkpoint")
 
 
 class ExitCode(IntEnum):
@@ -40,27 +46,34 @@ class ExitCode(IntEnum):
 
 
 def add_output_options(
-    parser: argparse.ArgumentParser, *, seed: bool = False, time_limit: bool = False, plot: bool = False
+    parser: argparse.ArgumentParser,
+    *,
+    seed: bool = False,
+    time_limit: bool = False,
+    plot: bool = False,
+    output: tuple[str, str] | None = None,
 ) -> None:
     """Add the options that have the same names in all subcommands.
 
     Parameters
     ----------
     parser : ArgumentParser
-        Of a subcommand; gets ``-o/--output`` and ``-q/--quiet``.
+        Of a subcommand; gets ``-o/--output/--json`` and ``-q/--quiet``.
     seed : bool, default False
         Whether it gets ``--seed``, 0 by default.
     time_limit : bool, default False
         Whether it gets ``--time-limit``.
     plot : bool, default False
         Whether it gets ``--plot``.
+    output : tuple of str, optional
+        Metavar and help of ``-o`` where it writes something else; the JSON is then sent to a file by ``--json`` alone.
 
     Examples
     --------
     >>> parser = argparse.ArgumentParser()
     >>> add_output_options(parser, seed=True)
     >>> parser.parse_args(["--seed", "3", "-q"])
-    Namespace(seed=3, output=None, quiet=True)
+    Namespace(seed=3, json=None, quiet=True)
     """
     if seed:
         parser.add_argument("--seed", type=int, default=0, help="seed of all random numbers (default: %(default)s)")
@@ -70,30 +83,87 @@ def add_output_options(
         )
     if plot:
         parser.add_argument("--plot", metavar="FILE", help="draw the result into a .png, .svg or .pdf file")
-    parser.add_argument("-o", "--output", metavar="FILE", help="write the JSON there instead of to stdout")
+    names: tuple[str, ...] = ("-o", "--output", "--json")
+    if output is not None:
+        parser.add_argument("-o", "--output", metavar=output[0], help=output[1])
+        names = ("--json",)
+    parser.add_argument(*names, dest="json", metavar="FILE", help="write the JSON there instead of to stdout")
     parser.add_argument("-q", "--quiet", action="store_true", help="no progress on stderr")
 
 
-def check_plot_path(path: str | None) -> None:
-    """Raise unless a picture can be written to a file: ask before a long computation, not after it.
+def check_options(args: argparse.Namespace) -> None:
+    """Raise where an option that all subcommands share can't be right: before a long computation, not after it.
 
     Parameters
     ----------
-    path : str or None
-        Argument of ``--plot``; None for no picture.
+    args : Namespace
+        Parsed options of a subcommand.
 
     Raises
     ------
     InputError
-        If the name has another ending than .png, .svg or .pdf, or its folder doesn't exist.
+        If the seed is negative or the time limit too, a picture has another ending than .png, .svg or .pdf, the folder
+        of a file that is to be written doesn't exist, or two results go to one file.
+
+    Examples
+    --------
+    >>> check_options(argparse.Namespace(seed=-1))
+    Traceback (most recent call last):
+        ...
+    derand.exceptions.InputError: --seed must be at least 0, got -1
     """
-    if path is None:
-        return
-    file = Path(path)
-    if file.suffix.lower() not in _PICTURES:
-        raise InputError(f"--plot must name a file that ends in {', '.join(_PICTURES)}, got {path}")
-    if not file.parent.is_dir():
-        raise InputError(f"--plot must name a file in an existing folder, got {path}")
+    given = vars(args)
+    check_int(given.get("seed", 0), "--seed", low=0)
+    if given.get("time_limit") is not None:
+        check_scalar(args.time_limit, "--time-limit", low=0.0)
+    files = {Path(given[name]).absolute(): "the input" for name in _READ if given.get(name) is not None}
+    for name in _WRITTEN:
+        path = given.get(name)
+        if path is None or (name == "json" and path == "-"):
+            continue
+        is_short = name == "json" and "output" not in given
+        option, file = "--output" if is_short else _option(name), Path(path)
+        if name == "plot" and file.suffix.lower() not in _PICTURES:
+            raise InputError(f"{option} must name a file that ends in {', '.join(_PICTURES)}, got {path}")
+        if not file.parent.is_dir():
+            raise InputError(f"{option} must name a file in an existing folder, got {path}")
+        if file.is_dir():
+            raise InputError(f"{option} must name a file, and {path} is a folder")
+        other = files.setdefault(file.absolute(), option)
+        if other != option:
+            raise InputError(f"{other} and {option} name the same file, {path}")
+
+
+def as_option(message: str, args: argparse.Namespace) -> str:
+    """Return a complaint about a parameter as one about the option that gave it.
+
+    Parameters
+    ----------
+    message : str
+        Of an error that a computation raised.
+    args : Namespace
+        Parsed options of the subcommand.
+
+    Returns
+    -------
+    str
+        The message with the name of the option; one that begins with no option's name comes back as it is.  The name
+        of a file before it is dropped, for the file isn't at fault.
+
+    Examples
+    --------
+    >>> as_option("points.csv: max_evals must be at least 1, got 0", argparse.Namespace(max_evals=0))
+    '--max-evals must be at least 1, got 0'
+    """
+    match = re.match(r"(?:\S+: )?(\w+)(?= must )", message)
+    if match is None or match[1] not in vars(args):
+        return message
+    return _option(match[1]) + message[match.end() :]
+
+
+def _option(name: str) -> str:
+    """Return the option of an attribute."""
+    return "--" + name.replace("_", "-")
 
 
 @contextmanager
@@ -144,7 +214,6 @@ def save_plot(display: Any, path: str | None, **options: Any) -> None:
         Of ``plot``.
     """
     if path is not None:
-        check_plot_path(path)
         figure = display.plot(**options).figure_
         # Without its date, the same picture is the same file.
         date = {"CreationDate": None} if path.lower().endswith(".pdf") else {"Date": None}

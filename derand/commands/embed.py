@@ -13,7 +13,7 @@ import numpy as np
 import scipy.io
 
 from derand._utils.validation import check_int
-from derand.commands.console import ExitCode, Progress, check_plot_path, naming, save_plot, write_json
+from derand.commands.console import ExitCode, Progress, add_output_options, naming, save_plot, write_json
 from derand.commands.table_input import read_table
 from derand.embedding import EmbeddingResult, LinearLowerBound, learn_embedding, linear_lower_bound
 from derand.embedding.learn import METHODS
@@ -35,14 +35,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-k", "--n-components", type=int, metavar="K", help="this many dimensions, whatever --eps")
     parser.add_argument("--method", choices=METHODS, default=METHODS[0], help="how to learn (default: %(default)s)")
     parser.add_argument("--no-bound", action="store_true", help="don't prove a lower bound for all linear maps")
-    parser.add_argument("--seed", type=int, default=0, help="seed of all random numbers (default: %(default)s)")
-    parser.add_argument(
-        "--time-limit", type=float, metavar="S", help="seconds after which the best map so far is written"
-    )
-    parser.add_argument("--plot", metavar="FILE", help="draw the ratios of all pairs into a .png, .svg or .pdf file")
-    parser.add_argument("-o", "--output", metavar="MAP.npz", help="write the map there, as components of shape (k, d)")
-    parser.add_argument("--json", metavar="FILE", help="write the JSON there instead of to stdout")
-    parser.add_argument("-q", "--quiet", action="store_true", help="no progress on stderr")
+    output = ("MAP.npz", "write the map there, as components of shape (k, d)")
+    add_output_options(parser, seed=True, time_limit=True, plot=True, output=output)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -63,8 +57,8 @@ def run(args: argparse.Namespace) -> int:
     InputError
         If the file holds no points, or an option is out of range.
     """
-    check_plot_path(args.plot)
-    _check_output(args.output)
+    if args.output is not None and not args.output.lower().endswith(".npz"):
+        raise InputError(f"--output must name a file that ends in .npz, got {args.output}")
     progress, started = Progress("embed", quiet=args.quiet), time.perf_counter()
     X = read_points(args.points)
     progress.say(f"{X.shape[0]} points in {X.shape[1]} dimensions")
@@ -152,16 +146,6 @@ def _read_mtx(path: Path) -> Any:
 _READERS: Mapping[str, Callable[[Path], Any]] = MappingProxyType(
     {".npy": _read_npy, ".csv": _read_csv, ".mtx": _read_mtx}
 )
-
-
-def _check_output(path: str | None) -> None:
-    """Raise unless the map can be written: ask before a long computation, not after it."""
-    if path is None:
-        return
-    if not path.lower().endswith(".npz"):
-        raise InputError(f"--output must name a file that ends in .npz, got {path}")
-    if not Path(path).parent.is_dir():
-        raise InputError(f"--output must name a file in an existing folder, got {path}")
 
 
 def _summary(result: EmbeddingResult, bound: LinearLowerBound | None) -> str:

@@ -10,7 +10,6 @@ from derand.commands.console import (
     ExitCode,
     Progress,
     add_output_options,
-    check_plot_path,
     save_plot,
     write_json,
 )
@@ -40,6 +39,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--effort", choices=tuple(EFFORTS), default="default", help="how long to search (default: %(default)s)"
     )
+    parser.add_argument("--starts", type=int, default=1, help="independent searches (default: %(default)s)")
+    parser.add_argument("--jobs", type=int, help="searches at the same time; the result doesn't depend on it")
     parser.add_argument("--no-bound", action="store_true", help="don't prove an upper bound")
     parser.add_argument("--certificate", metavar="FILE", help="write the proof there, for derand verify")
     parser.add_argument("--save-graph", metavar="FILE", help="write the graph there, as derand verify needs it")
@@ -66,7 +67,6 @@ def run(args: argparse.Namespace) -> int:
     """
     if args.certificate and args.no_bound:
         raise InputError("--certificate needs the bound that --no-bound leaves out")
-    check_plot_path(args.plot)
     progress, started = Progress("maxcut", quiet=args.quiet), time.perf_counter()
     edges = read_any(args.graph, args.format)
     model = from_qubo(edges) if is_quadratic(edges) else None
@@ -82,9 +82,11 @@ def run(args: argparse.Namespace) -> int:
         time_limit=args.time_limit,
         callback=lambda state: progress.update(f"{state.history[-1].stage}, cut {state.value}"),
         rng=args.seed,
+        n_starts=args.starts,
+        n_jobs=args.jobs,
     )
     progress.say(f"{_summary(solution)}; {time.perf_counter() - started:.2f} s")
-    write_json(_document(edges, solution) if model is None else _minimum(edges, model, solution), args.output)
+    write_json(_document(edges, solution) if model is None else _minimum(edges, model, solution), args.json)
     if args.plot:
         from derand.plotting.cut import CutDisplay
 

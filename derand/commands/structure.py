@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from derand.commands.console import ExitCode, Progress, check_plot_path, naming, save_plot, write_json
+from derand.commands.console import ExitCode, Progress, add_output_options, naming, save_plot, write_json
 from derand.commands.table_input import Table, read_table
 from derand.exceptions import InputError
 from derand.structure.estimation.classification import ClassEstimate, estimate_class_structure
@@ -29,12 +29,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--task", choices=("auto", "regression", "classification"), default="auto",
         help="auto takes texts, and at most 10 different whole numbers, for classes",
     )  # fmt: skip
-    parser.add_argument("--seed", type=int, default=0, help="seed of all random numbers (default: %(default)s)")
-    parser.add_argument("--plot", metavar="FILE", help="draw the response against the directions into a picture file")
-    parser.add_argument(
-        "-o", "--output", "--json", dest="json", metavar="FILE", help="write the JSON there instead of to stdout"
-    )
-    parser.add_argument("-q", "--quiet", action="store_true", help="no progress on stderr")
+    add_output_options(parser, seed=True, plot=True)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -55,7 +50,6 @@ def run(args: argparse.Namespace) -> int:
     InputError
         If the file isn't a table of numbers with that column, or an option is out of range.
     """
-    check_plot_path(args.plot)
     progress = Progress("structure", quiet=args.quiet)
     table = read_table(args.data, args.target)
     progress.say(f"{table.values.shape[0]} rows, {table.values.shape[1]} columns besides the target")

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from derand.commands.console import ExitCode, Progress, add_output_options, check_plot_path, save_plot, write_json
+from derand.commands.console import ExitCode, Progress, add_output_options, save_plot, write_json
 from derand.exceptions import InputError
 from derand.teacher_student import TeacherStudent
 
@@ -57,7 +57,6 @@ def run(args: argparse.Namespace) -> int:
     InputError
         If the setting itself is invalid, or the picture can't be drawn or written for it.
     """
-    check_plot_path(args.plot)
     progress = Progress("teacher-student", quiet=args.quiet)
     if args.teacher is not None and len(args.teacher) != args.p_star:
         raise InputError(f"--teacher must give {args.p_star} squared norms, got {len(args.teacher)}")
@@ -69,7 +68,7 @@ def run(args: argparse.Namespace) -> int:
     progress.say(f"{len(calls) - len(reasons)} of {len(calls)} predictions exist for this setting")
     names = ("p", "p_star", "teacher", "lr", "lr_scaling", "noise", "inputs", "seed")
     setting = {key: getattr(args, key) for key in names}
-    write_json({"setting": setting, **values, "unavailable": reasons}, args.output)
+    write_json({"setting": setting, **values, "unavailable": reasons}, args.json)
     if args.plot is not None:
         save_plot(_picture(model, args, gram), args.plot)
         progress.say(f"{args.picture} drawn into {args.plot}")

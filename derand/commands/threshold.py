@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import argparse
 import math
+import time
 from typing import Any
 
-from derand.commands.console import ExitCode, Progress, write_json
+from derand.commands.console import ExitCode, Progress, add_output_options, save_plot, write_json
 from derand.exceptions import InputError
 from derand.spectral import ACTIVATIONS, LOSSES, DeltaAlg, MultiIndexLink, NNThreshold, as_loss, nn_threshold
 
@@ -29,10 +30,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--t", type=int, nargs="+", default=[0], metavar="T", help="numbers of steps (default: 0)")
     parser.add_argument("--samples", type=int, default=1 << 16, metavar="N", help="samples of the dynamics, 2^q")
     parser.add_argument("--replicas", type=int, default=4, metavar="R", help="replicas for the error bar")
-    parser.add_argument("--seed", type=int, default=0, help="seed (default: %(default)s)")
-    parser.add_argument("--plot", metavar="FILE", help="draw delta_NN against t as PNG or PDF")
-    parser.add_argument("-q", "--quiet", action="store_true", help="no progress on stderr")
-    parser.add_argument("-o", "--output", metavar="FILE", help="write the JSON there instead of to stdout")
+    add_output_options(parser, seed=True, time_limit=True, plot=True)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -46,8 +44,8 @@ def run(args: argparse.Namespace) -> int:
     Returns
     -------
     int
-        The exit code.  An infinite threshold is null, with the reason beside it; an interruption between two times
-        keeps those that are done.
+        The exit code.  An infinite threshold is null, with the reason beside it; after an interruption or the time
+        limit the document holds those times that are done, at least one.
 
     Raises
     ------
@@ -56,7 +54,12 @@ def run(args: argparse.Namespace) -> int:
     KeyboardInterrupt
         If interrupted before anything was done.
     """
-    progress = Progress("threshold", quiet=args.quiet)
+    if args.plot and args.activation is None:
+        raise InputError("--plot draws delta_NN: give --activation")
+    if any(t < 0 for t in args.t):
+        raise InputError(f"--t must be at least 0, got {min(args.t)}")
+    progress, end = Progress("threshold", quiet=args.quiet), time.monotonic()
+    end += math.inf if args.time_limit is None else args.time_limit
     link = MultiIndexLink.from_expression(args.link, args.k, args.noise)
     progress.say(f"splitting {link.k} direction(s) of {args.link!r}")
     split, delta = link.easy_hard(), link.delta_alg()
@@ -69,32 +72,38 @@ def run(args: argparse.Namespace) -> int:
     }
     code = ExitCode.SOLVED
     if args.activation is not None:
-        if any(t < 0 for t in args.t):
-            raise InputError("--t must be at least 0")
-        found: list[tuple[int, NNThreshold]] = []
-        try:
-            for t in args.t:
-                progress.say(f"delta_NN at t = {t}")
-                found.append((t, _threshold(args, link, t)))
-        except KeyboardInterrupt:
-            if not found:
-                raise
-            code = ExitCode.STOPPED_EARLY
+        found, code = _network_thresholds(args, link, progress, end)
         names = ("activation", "loss", "scale", "init", "eta")
         document["network"] = {name: getattr(args, name) for name in names}
         document["network"]["m"] = "inf" if math.isinf(args.m) else args.m
         document["delta_nn"] = [{"t": t, **_nn(value)} for t, value in found]
         if args.plot:
             _plot(args, found, delta)
-    elif args.plot:
-        raise InputError("--plot draws delta_NN: give --activation")
-    write_json(document, args.output)
+    write_json(document, args.json)
     return code
 
 
 def _width(text: str) -> float:
     """Return a number of neurons, for argparse."""
     return math.inf if text.lower() in {"inf", "infinity"} else int(text)
+
+
+def _network_thresholds(
+    args: argparse.Namespace, link: MultiIndexLink, progress: Progress, end: float
+) -> tuple[list[tuple[int, NNThreshold]], ExitCode]:
+    """Return delta_NN at the times that were reached, and the exit code."""
+    found: list[tuple[int, NNThreshold]] = []
+    try:
+        for t in args.t:
+            if found and time.monotonic() >= end:
+                return found, ExitCode.STOPPED_EARLY
+            progress.say(f"delta_NN at t = {t}")
+            found.append((t, _threshold(args, link, t)))
+    except KeyboardInterrupt:
+        if not found:
+            raise
+        return found, ExitCode.INTERRUPTED
+    return found, ExitCode.SOLVED
 
 
 def _threshold(args: argparse.Namespace, link: MultiIndexLink, t: int) -> NNThreshold:
@@ -130,5 +139,4 @@ def _plot(args: argparse.Namespace, found: list[tuple[int, NNThreshold]], delta:
 
     level = delta.value if math.isfinite(delta.value) else None
     rows = {args.activation: [value for _, value in found]}
-    display = ThresholdDisplay.from_thresholds([t for t, _ in found], rows, level).plot()
-    display.figure_.savefig(args.plot, dpi=150)
+    save_plot(ThresholdDisplay.from_thresholds([t for t, _ in found], rows, level), args.plot)

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.polynomial import hermite_e
 
 from derand._utils.validation import FloatArray, check_int, check_scalar
-from derand.commands.console import ExitCode, Progress, check_plot_path, save_plot, write_json
+from derand.commands.console import ExitCode, Progress, add_output_options, save_plot, write_json
 from derand.exceptions import InputError
 from derand.two_step import (
     AssumptionWarning,
@@ -96,10 +96,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--diagram", type=int, metavar="K", help="count outliers over a grid of K x K exponents instead of one pair"
     )
     parser.add_argument("--checkpoint", metavar="FILE.npz", help="keep finished rows of the diagram there, to resume")
-    parser.add_argument("--seed", type=int, default=0, help="seed of data and weights (default: %(default)s)")
-    parser.add_argument("--plot", metavar="FILE", help="draw singular values, or the diagram, into a picture")
-    parser.add_argument("-o", "--output", metavar="FILE", help="write the JSON there instead of to stdout")
-    parser.add_argument("-q", "--quiet", action="store_true", help="no progress on stderr")
+    add_output_options(parser, seed=True, plot=True)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -120,7 +117,6 @@ def run(args: argparse.Namespace) -> int:
     InputError
         If an option is out of range.
     """
-    check_plot_path(args.plot)
     if args.checkpoint is not None and args.diagram is None:
         raise InputError("--checkpoint keeps rows of a diagram: give --diagram as well")
     progress = Progress("two-step", quiet=args.quiet)
@@ -140,7 +136,7 @@ def run(args: argparse.Namespace) -> int:
     document["warnings"] = sorted({str(entry.message) for entry in caught})
     for message in document["warnings"]:
         progress.say(message)
-    write_json({"setting": _setting(args, n_inputs, n_samples), **document}, args.output)
+    write_json({"setting": _setting(args, n_inputs, n_samples), **document}, args.json)
     return ExitCode.SOLVED
 
 

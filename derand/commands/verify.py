@@ -17,7 +17,7 @@ __all__ = ["configure", "run"]
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``derand verify`` to a parser."""
     parser.add_argument("graph", metavar="GRAPH", help="the graph, gzipped or not")
-    parser.add_argument("certificate", metavar="CERTIFICATE", help="as written by derand maxcut --certificate")
+    parser.add_argument("proof", metavar="CERTIFICATE", help="as written by derand maxcut --certificate")
     parser.add_argument("--format", choices=sorted(FORMATS), help="of GRAPH (default: by name or content)")
     add_output_options(parser)
 
@@ -36,10 +36,10 @@ def run(args: argparse.Namespace) -> int:
         The exit code; a certificate that doesn't hold raises, and ends the command with exit code 1.
     """
     problem = to_problem(read_edges(args.graph, args.format))
-    with naming(args.certificate):
-        value, bound = Certificate.from_dict(read_certificate(args.certificate)).verify(problem)
+    with naming(args.proof):
+        value, bound = Certificate.from_dict(read_certificate(args.proof)).verify(problem)
     document = {"accepted": True, "cut_value": _plain(value), "upper_bound": _plain(bound), "optimal": value == bound}
-    write_json(document, args.output)
+    write_json(document, args.json)
     return ExitCode.SOLVED
 
 

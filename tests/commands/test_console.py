@@ -10,7 +10,8 @@ from derand.commands.console import (
     ExitCode,
     Progress,
     add_output_options,
-    check_plot_path,
+    as_option,
+    check_options,
     save_plot,
     to_json,
     write_json,
@@ -71,10 +72,17 @@ def test_common_options_have_common_names():
     parser = argparse.ArgumentParser()
     add_output_options(parser, seed=True, time_limit=True, plot=True)
     args = parser.parse_args(["--seed", "4", "--time-limit", "2", "--plot", "a.png", "-o", "out.json", "-q"])
-    assert vars(args) == {"seed": 4, "time_limit": 2.0, "plot": "a.png", "output": "out.json", "quiet": True}
+    assert vars(args) == {"seed": 4, "time_limit": 2.0, "plot": "a.png", "json": "out.json", "quiet": True}
     bare = argparse.ArgumentParser()
     add_output_options(bare)
-    assert vars(bare.parse_args([])) == {"output": None, "quiet": False}
+    assert vars(bare.parse_args([])) == {"json": None, "quiet": False}
+
+
+def test_another_output_leaves_the_json_option():
+    parser = argparse.ArgumentParser()
+    add_output_options(parser, output=("MAP.npz", "the map"))
+    args = parser.parse_args(["-o", "a.npz", "--json", "a.json"])
+    assert vars(args) == {"output": "a.npz", "json": "a.json", "quiet": False}
 
 
 @pytest.mark.parametrize("suffix", ["png", "svg", "pdf"])
@@ -99,8 +107,36 @@ def test_the_same_picture_is_the_same_file(suffix, tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("path", "named"), [("a.txt", r"\.png, \.svg, \.pdf, got a\.txt"), ("no/folder/a.png", "folder")]
+    ("options", "named"),
+    [
+        ({"plot": "a.txt"}, r"--plot .*\.png, \.svg, \.pdf, got a\.txt"),
+        ({"plot": "no/folder/a.png"}, "--plot .*no/folder"),
+        ({"json": "no/folder/a.json"}, "--output .*no/folder"),
+        ({"json": "no/folder/a.json", "output": None}, "--json .*no/folder"),
+        ({"certificate": "no/folder/a.json"}, "--certificate"),
+        ({"save_graph": "."}, "--save-graph .* is a folder"),
+        ({"json": "a.png", "plot": "a.png"}, "--plot and --output name the same file, a.png"),
+        ({"json": "a.csv", "graph": "./a.csv"}, "the input and --output name the same file"),
+        ({"seed": -1}, "--seed must be at least 0, got -1"),
+        ({"time_limit": float("nan")}, "--time-limit"),
+        ({"time_limit": -1.0}, "--time-limit"),
+    ],
+    ids=str,
 )
-def test_bad_picture_files_are_named(path, named):
-    with pytest.raises(InputError, match=f"--plot.*{named}"):
-        check_plot_path(path)
+def test_shared_options_that_cannot_be_right(options, named):
+    with pytest.raises(InputError, match=named):
+        check_options(argparse.Namespace(**options))
+
+
+def test_shared_options_that_can():
+    check_options(argparse.Namespace())
+    check_options(argparse.Namespace(seed=0, time_limit=0.0, json="-", plot=None, output=None, certificate="a.json"))
+
+
+def test_names_of_parameters_become_options():
+    args = argparse.Namespace(gtol=0.0, n_components=9, link="z")
+    assert as_option("gtol must lie in (0, inf), got 0.0", args) == "--gtol must lie in (0, inf), got 0.0"
+    assert as_option("a b.csv: n_components must be 1", args) == "a b.csv: n_components must be 1"
+    assert as_option("b.csv: n_components must be 1", args) == "--n-components must be 1"
+    assert as_option("X must be finite", args) == "X must be finite"
+    assert as_option("link is malformed", args) == "link is malformed"

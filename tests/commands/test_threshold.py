@@ -59,10 +59,19 @@ def test_interruption_keeps_what_is_done(monkeypatch, capsys):
 
     monkeypatch.setattr(threshold, "nn_threshold", stop)
     options = ["--link", "z**2", "--activation", "gelu", "--t", "1", "2", "-q"]
-    assert _run(*options) == 3
+    assert _run(*options) == 130
     assert [entry["t"] for entry in json.loads(capsys.readouterr().out)["delta_nn"]] == [1]
     with pytest.raises(KeyboardInterrupt):
         _run(*options)
+
+
+def test_time_limit_ends_between_two_times(monkeypatch, capsys):
+    found = threshold.NNThreshold(1.5, 0.1, "dynamics", math.nan)
+    monkeypatch.setattr(threshold, "nn_threshold", lambda *_, **__: found)
+    options = ["--link", "z**2", "--activation", "gelu", "--t", "1", "2", "-q", "--time-limit"]
+    for limit, code, times in (("0", 3, [1]), ("1000", 0, [1, 2])):
+        assert _run(*options, limit) == code
+        assert [entry["t"] for entry in json.loads(capsys.readouterr().out)["delta_nn"]] == times
 
 
 def test_bad_settings(capsys):

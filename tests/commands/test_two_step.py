@@ -92,7 +92,6 @@ def test_links():
         (["--checkpoint", "rows.npz"], "--diagram"),
         (["--diagram", "0"], "--diagram"),
         (["--seed", "-1"], "rng"),
-        (["--plot", "picture.bmp"], "--plot"),
     ],
 )
 def test_bad_options(options, match):
