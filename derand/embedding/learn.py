@@ -17,6 +17,7 @@ from derand._utils.validation import FloatArray, check_array, check_int, check_o
 from derand.embedding.derandomize import DerandomizationCertificate, derandomize_map
 from derand.embedding.distortion import DistortionReport, report_of
 from derand.embedding.lower_bound import lower_bound_of
+from derand.embedding.many_points import MANY, anneal_distortion
 from derand.embedding.minimax import MinimaxOptions, MinimaxResult, MinimaxRound, minimise_distortion, scaled_to_middle
 from derand.embedding.points import PointSet, RowSpace
 from derand.embedding.scan import BlockMap, scan_pairs
@@ -200,7 +201,8 @@ class _Fit:
         certificate = None
         for _ in range(self.n_init):
             start, path = self._start(k)
-            run = minimise_distortion(self.space.coords, start, options, self.rng)
+            search = anneal_distortion if self.points.n > MANY else minimise_distortion
+            run = search(self.space.coords, start, options, self.rng)
             if best is None or run.distortion < best.distortion:
                 best, certificate = run, path
             if run.status not in {"finished", "max_iter"}:

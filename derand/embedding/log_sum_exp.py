@@ -34,10 +34,21 @@ class SmoothMaximum:
         Shape of M.
     sigma : float, default 0.0
         Standard deviation of the entries of A.
+    log_weights : ndarray, shape (m,), optional
+        Logarithms of how many pairs each one stands for; 0 by default.
     """
 
-    def __init__(self, differences: UnitDifferences, beta: float, shape: tuple[int, int], sigma: float = 0.0) -> None:
+    def __init__(
+        self,
+        differences: UnitDifferences,
+        beta: float,
+        shape: tuple[int, int],
+        sigma: float = 0.0,
+        *,
+        log_weights: FloatArray | None = None,
+    ) -> None:
         self.differences, self.beta, self.shape = differences, beta, shape
+        self._log_weights = 0.0 if log_weights is None else log_weights
         self._a, self._b = 1.0 - 2.0 * beta * sigma**2, 1.0 + 2.0 * beta * sigma**2
 
     def value_and_grad(self, x: FloatArray) -> tuple[float, FloatArray]:
@@ -49,8 +60,8 @@ class SmoothMaximum:
     def of_squares(self, squares: FloatArray) -> tuple[float, FloatArray]:
         """Return Phi and its derivative in each squared length s_p, shape (m,)."""
         half, beta = 0.5 * self.shape[0], self.beta
-        longer = (beta / self._a) * squares - (beta + half * math.log(self._a))
-        shorter = (beta - half * math.log(self._b)) - (beta / self._b) * squares
+        longer = (beta / self._a) * squares - (beta + half * math.log(self._a)) + self._log_weights
+        shorter = (beta - half * math.log(self._b)) - (beta / self._b) * squares + self._log_weights
         top = max(float(longer.max()), float(shorter.max()))
         longer, shorter = np.exp(longer - top), np.exp(shorter - top)
         total = float(longer.sum() + shorter.sum())

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,7 +19,7 @@ from derand.embedding.points import IndexArray, PointSet
 from derand.embedding.scan import BlockMap, scan_pairs
 from derand.embedding.unit_differences import UnitDifferences
 
-__all__ = ["MinimaxOptions", "MinimaxResult", "MinimaxRound", "minimise_distortion", "scaled_to_middle"]
+__all__ = ["MinimaxOptions", "MinimaxResult", "MinimaxRound", "MinimaxRun", "minimise_distortion", "scaled_to_middle"]
 
 #: Sharpness of the stages, as beta times the distortion at hand.
 _STAGES = (16.0, 50.0, 160.0, 500.0, 1600.0)
@@ -27,30 +27,6 @@ _ROUNDS = 8  # scans within one stage at most
 _ITERATIONS = 50  # of L-BFGS between two scans, so that the map doesn't run away from pairs that aren't active
 _LAST_ITERATIONS = 200
 _CAPACITY = 3  # active pairs, in units of active_size
-_SUBSAMPLE = 2000
-_SUBSAMPLE_ITERATIONS = 160
-
-
-class _Stage(NamedTuple):
-    """Sharpness as beta times the distortion, iterations between scans, scans at most, improvement that goes on."""
-
-    factor: float
-    iterations: int
-    rounds: int
-    tol: float
-
-
-#: With many points a scan costs as much as some thirty iterations, and each one shows pairs that no earlier one did:
-#: short runs at first, while the worst pairs change from scan to scan, and sharpening before a stage has converged.
-_LARGE_STAGES = (
-    _Stage(50.0, 20, 7, 0.03),
-    _Stage(100.0, 40, 4, 0.01),
-    _Stage(200.0, 60, 4, 0.01),
-    _Stage(400.0, 100, 6, 0.005),
-)
-_LARGE_ACTIVE = 5000
-#: A map whose scan is this much worse than the best one has met new pairs, and its stage goes on.
-_WORSE = 1.1
 
 
 class MinimaxRound(NamedTuple):
@@ -141,8 +117,7 @@ def minimise_distortion(
 
     Stages minimise the smooth maximum with growing beta over an active set of pairs.  Before each short run of L-BFGS
     all pairs are scanned and the worst join the set, where random pairs keep the bulk in its place; a stage ends when
-    the worst pair of all is as good as active.  More than 4,000 points start from a subsample of 2,000, and
-    go on by short runs between scans.
+    the worst pair of all is as good as active.  For many points see `anneal_distortion`.
 
     Parameters
     ----------
@@ -164,22 +139,18 @@ def minimise_distortion(
     -----
     Costs some ten scans of all pairs, and for each iteration O(m k + n r k) with m = 3 `active_size`.
     """
-    n = coords.shape[0]
-    # Twice the subsample at least: else the detour would cost as much as it saves.
-    if n > 2 * _SUBSAMPLE:
-        subset = np.sort(rng.choice(n, _SUBSAMPLE, replace=False))
-        options = replace(options, active_size=min(options.active_size, _LARGE_ACTIVE))
-        quick = replace(options, target=0.0, callback=None, max_iter=min(options.max_iter, _SUBSAMPLE_ITERATIONS))
-        with blas_threads(1):
-            # Sharper stages would fit the subsample and leave the other pairs worse.
-            M = _Run(coords[subset], M, quick, rng).run_short((_Stage(24.0, 20, 3 * _ROUNDS, 0.0),)).M
-            return _Run(coords, M, options, rng).run_short(_LARGE_STAGES)
     with blas_threads(1):
-        return _Run(coords, M, options, rng).run(_STAGES)
+        return MinimaxRun(coords, M, options, rng).run(_STAGES)
 
 
-class _Run:
-    """State of one run on all given points."""
+class MinimaxRun:
+    """State of one run on all given points; parameters as in `minimise_distortion`.
+
+    Attributes
+    ----------
+    best : MinimaxResult
+        The best map scanned so far.
+    """
 
     def __init__(self, coords: FloatArray, M: FloatArray, options: MinimaxOptions, rng: np.random.Generator) -> None:
         self.points, self.coords, self.M, self.options = PointSet(coords), coords, M, options
@@ -194,7 +165,18 @@ class _Run:
         self.background: IndexArray = np.unique(low[distinct] * self.n + high[distinct])
 
     def run(self, stages: tuple[float, ...]) -> MinimaxResult:
-        """Go through the stages until each has converged; return the best map whatever ended them."""
+        """Return the best map of all stages, each gone through until it has converged, whatever ended them.
+
+        Parameters
+        ----------
+        stages : tuple of float
+            Sharpness, as beta times the distortion at hand.
+
+        Returns
+        -------
+        MinimaxResult
+            The best map that was scanned.
+        """
 
         def follow() -> None:
             """Sharpen in stages."""
@@ -202,18 +184,6 @@ class _Run:
                 is_last = stage == len(stages) - 1
                 if self._stage(factor, _LAST_ITERATIONS if is_last else _ITERATIONS, is_last):
                     break
-
-        return self._until_stopped(follow)
-
-    def run_short(self, stages: tuple[_Stage, ...]) -> MinimaxResult:
-        """Go through the stages by short runs between scans; return the best map whatever ended them."""
-
-        def follow() -> None:
-            """Sharpen while scans go on to improve."""
-            for stage in stages:
-                if self._short_stage(stage):
-                    break
-            self._scan(self._beta(stages[-1].factor)[0])
 
         return self._until_stopped(follow)
 
@@ -228,19 +198,6 @@ class _Run:
         except KeyboardInterrupt:
             self.best.status = "interrupted"
         return self.best
-
-    def _short_stage(self, stage: _Stage) -> bool:
-        """Alternate scans and short runs at one sharpness; return whether the temperature ends the sequence."""
-        is_limited = False
-        for round_number in range(stage.rounds):
-            beta, is_limited = self._beta(stage.factor)
-            previous = self.best.distortion
-            distortion = self._scan(beta)
-            improved = self.best.distortion <= (1.0 - stage.tol) * previous
-            if round_number and not improved and distortion <= _WORSE * self.best.distortion:
-                break
-            self._descend(beta, stage.iterations)
-        return is_limited
 
     def _stage(self, factor: float, iterations: int, is_last: bool) -> bool:
         """Alternate scans and runs of L-BFGS at one sharpness; return whether the temperature ends the sequence."""
@@ -272,18 +229,22 @@ class _Run:
         """Measure all pairs, let the worst join the active set, record the map when it is the best so far."""
         if self.scanned is not None and self.scanned[0] is self.M:  # a new stage starts from the last scan
             return self.scanned[1]
-        scan = scan_pairs(self.points, self.M, keep=self.options.active_size, block_map=self.options.block_map)
-        low, high = scan.low[0], scan.high[0]
+        first, second, low, high = self._worst()
         middle = scaled_to_middle(self.M, low, high)
         distortion = max(abs(low - 1.0), abs(high - 1.0))
         # The best multiple of the map is known without another scan.
         scaled = (high - low) / (high + low) if high + low > 0.0 else math.inf
         if min(distortion, scaled) < self.best.distortion:
             self.best.M, self.best.distortion = (middle, scaled) if scaled < distortion else (self.M, distortion)
-        self.codes = np.union1d(self.codes, scan.first * self.n + scan.second)
+        self.codes = np.union1d(self.codes, first * self.n + second)
         self.scanned = self.M, distortion
         self._note(MinimaxRound(beta, distortion, self.codes.size, self.best.n_iter))
         return distortion
+
+    def _worst(self) -> tuple[IndexArray, IndexArray, float, float]:
+        """Return the worst pairs of the map at hand, and the smallest and largest ratio."""
+        scan = scan_pairs(self.points, self.M, keep=self.options.active_size, block_map=self.options.block_map)
+        return scan.first, scan.second, scan.low[0], scan.high[0]
 
     def _note(self, record: MinimaxRound) -> None:
         """Keep a record, and stop where a limit is reached."""
@@ -300,8 +261,8 @@ class _Run:
 
     def _descend(self, beta: float, iterations: int) -> float:
         """Run L-BFGS on the active pairs; return their largest distortion after it."""
-        differences = self._differences()
-        smooth = SmoothMaximum(differences, beta, self.M.shape)
+        differences, log_weights = self._differences()
+        smooth = SmoothMaximum(differences, beta, self.M.shape, log_weights=log_weights)
         outcome: Any = minimize(
             smooth.value_and_grad,
             self.M.ravel(),
@@ -324,14 +285,21 @@ class _Run:
         if time.monotonic() >= self.options.deadline:
             raise StopIteration
 
-    def _differences(self) -> UnitDifferences:
-        """Return the active and the background pairs, after the active ones that matter least have been dropped."""
+    def _differences(self) -> tuple[UnitDifferences, FloatArray | None]:
+        """Return the active and the background pairs, and the logarithms of their weights, None for 0."""
+        self._forget()
+        return self._unit(np.union1d(self.codes, self.background)), None
+
+    def _forget(self) -> None:
+        """Drop the active pairs that matter least, where there are too many."""
         capacity = _CAPACITY * self.options.active_size
         if self.codes.size > capacity:
-            excess = np.square(self._unit(self.codes).apply(self.M)).sum(axis=1) - 1.0
-            order = np.argsort(-np.abs(excess), kind="stable")[:capacity]
+            order = np.argsort(-self._deviation(), kind="stable")[:capacity]
             self.codes = np.sort(self.codes[order])
-        return self._unit(np.union1d(self.codes, self.background))
+
+    def _deviation(self) -> FloatArray:
+        """Return |ratio - 1| of the active pairs."""
+        return np.asarray(np.abs(np.square(self._unit(self.codes).apply(self.M)).sum(axis=1) - 1.0))
 
     def _unit(self, codes: IndexArray) -> UnitDifferences:
         """Return the unit differences of coded pairs."""

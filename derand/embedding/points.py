@@ -184,7 +184,23 @@ class RowSpace:
                 coords, basis = U[:, :rank] * s[:rank], basis[:rank]
         lead = np.argmax(np.abs(basis), axis=1)
         sign = np.sign(basis[np.arange(basis.shape[0]), lead])
-        return cls(np.ascontiguousarray(coords * sign), np.ascontiguousarray(basis * sign[:, None]))
+        coords = np.ascontiguousarray(coords * sign)
+        # Rounding must not set equal points apart: the direction of their difference would be noise.
+        return cls(coords[_representatives(points)], np.ascontiguousarray(basis * sign[:, None]))
+
+
+def _representatives(points: PointSet) -> IndexArray:
+    """Return for each point the number of one equal to it, the same for all of these; shape (n,)."""
+    weights = np.random.default_rng(0).standard_normal(points.d)
+    # Equal rows have equal sums, taken in the same order; different rows hardly ever do.
+    sums = np.asarray(points.raw @ weights) if points.is_sparse else np.einsum("ij,j->i", points.raw, weights)
+    order = np.argsort(sums, kind="stable")
+    group = np.arange(points.n)
+    ties = np.flatnonzero(sums[order[1:]] == sums[order[:-1]])
+    for before, after in zip(order[ties], order[ties + 1], strict=True):
+        if abs(points.raw[[before]] - points.raw[[after]]).max() == 0.0:
+            group[after] = group[before]
+    return group
 
 
 def _by_gram(points: PointSet) -> tuple[FloatArray, FloatArray]:

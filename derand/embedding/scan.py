@@ -14,12 +14,12 @@ from derand._utils.threads import blas_threads
 from derand._utils.validation import FloatArray
 from derand.embedding.points import IndexArray, PointSet
 
-__all__ = ["BlockMap", "PairScan", "Tile", "pair_ratios", "scan_pairs", "tiles"]
+__all__ = ["NEAR", "BlockMap", "PairScan", "Tile", "pair_ratios", "scan_pairs", "tile_distances", "tiles"]
 
 _SIDE = 768  # rows of a tile: its temporary arrays stay near the cache and below 20 MB together
 _GROUP = 16  # tiles between two updates of the pruning threshold; fixed, so that n_jobs can't change the outcome
 #: Below this share of |x|^2 + |y|^2 a squared distance from inner products has lost too many digits.
-_NEAR = 1e-4
+NEAR = 1e-4
 
 
 class Tile(NamedTuple):
@@ -180,7 +180,7 @@ def _kth_largest(parts: list[FloatArray], keep: int, floor: float) -> float:
     return max(floor, float(np.partition(values, -keep)[-keep])) if values.size >= keep else floor
 
 
-def _tile_distances(P: Any, norms: FloatArray, tile: Tile) -> FloatArray:
+def tile_distances(P: Any, norms: FloatArray, tile: Tile) -> FloatArray:
     """Return the squared distances between the rows and the columns of a tile, from inner products."""
     rows, columns = slice(tile.first, tile.last), slice(tile.left, tile.right)
     gram = P[rows] @ P[columns].T
@@ -194,10 +194,10 @@ def _tile_distances(P: Any, norms: FloatArray, tile: Tile) -> FloatArray:
 def _scan_tile(setting: _Setting, keep: int, floor: float, tile: Tile) -> _TileResult:
     """Measure the pairs of one tile; a deviation up to ``floor`` need not be returned."""
     with blas_threads(1), np.errstate(invalid="ignore", over="ignore", divide="ignore"):
-        distances = _tile_distances(setting.points.centred, setting.norms, tile)
-        ratios = _tile_distances(setting.image, setting.image_norms, tile)
+        distances = tile_distances(setting.points.centred, setting.norms, tile)
+        ratios = tile_distances(setting.image, setting.image_norms, tile)
         rows, columns = slice(tile.first, tile.last), slice(tile.left, tile.right)
-        near = distances <= _NEAR * (setting.norms[rows, None] + setting.norms[columns])
+        near = distances <= NEAR * (setting.norms[rows, None] + setting.norms[columns])
         ratios /= distances
     skipped = _skipped(setting, tile)
     near &= ~skipped
@@ -298,8 +298,8 @@ def _merge(setting: _Setting, found: list[_TileResult], keep: int) -> PairScan:
 
 def _rounding(setting: _Setting) -> float:
     """Return a bound on the error of a ratio from inner products, for pairs that aren't near each other."""
-    # A squared distance has an error of at most (d + 4) u (|x|^2 + |y|^2) and is at least _NEAR times that sum; the
+    # A squared distance has an error of at most (d + 4) u (|x|^2 + |y|^2) and is at least NEAR times that sum; the
     # image has the map's norm and the rounding of its own product besides.
     d, k = setting.points.d, setting.M.shape[0]
     u = float(np.finfo(np.float64).eps)
-    return float(4.0 * (d + k + 8) * u / _NEAR * (1.0 + np.square(setting.M).sum()))
+    return float(4.0 * (d + k + 8) * u / NEAR * (1.0 + np.square(setting.M).sum()))

@@ -19,8 +19,8 @@ _SHORT = 1e-5
 class UnitDifferences:
     """The unit vectors z_p = (x_i - x_j)/|x_i - x_j| of pairs p = (i, j) of distinct points, never all formed at once.
 
-    With many pairs among few points, M z_p comes from the images of the points; with few pairs, or points close
-    together, from the vectors themselves.
+    With many pairs among few points, M z_p comes from the images of the points, except where two points are so close
+    that these would cancel; with few pairs, from the vectors themselves.
 
     Parameters
     ----------
@@ -40,27 +40,37 @@ class UnitDifferences:
         used, where = np.unique(np.concatenate([first, second]), return_inverse=True)
         points = coords[used]
         m = self.n_pairs = first.size
-        lengths = np.sqrt(np.square(coords[first] - coords[second]).sum(axis=1))
-        top = float(np.abs(points).max(initial=0.0))
-        self.is_factored = 2 * used.size < m and bool(lengths.min(initial=np.inf) > _SHORT * top)
+        apart = coords[first] - coords[second]
+        lengths = np.sqrt(np.square(apart).sum(axis=1))
+        is_short = lengths <= _SHORT * float(np.abs(points).max(initial=0.0))
+        self.is_factored = 2 * used.size < m and 2 * int(is_short.sum()) < m
         # z = incidence @ points, with rows (1, -1)/length, or the vectors themselves.
         self._incidence: Any = None
         if self.is_factored:
-            weights = np.concatenate([1.0 / lengths, -1.0 / lengths])
-            rows = np.tile(np.arange(m), 2)
-            self._incidence = sp.csr_array((weights, (rows, where)), shape=(m, used.size))
+            far = np.flatnonzero(~is_short)
+            weights = np.concatenate([1.0 / lengths[far], -1.0 / lengths[far]])
+            columns = np.concatenate([where[far], where[far + m]])
+            self._incidence = sp.csr_array((weights, (np.tile(far, 2), columns)), shape=(m, used.size))
             self._transposed: Any = self._incidence.T.tocsr()
-            self._vectors = points
+            self._points = points
+            self._dense = np.flatnonzero(is_short)
         else:
-            self._vectors = (coords[first] - coords[second]) / lengths[:, None]
+            self._dense = np.arange(m)
+        self._vectors = apart[self._dense] / lengths[self._dense, None]
 
     def apply(self, M: FloatArray) -> FloatArray:
         """Return M z_p for all pairs, shape (m, k)."""
         image: FloatArray = self._vectors @ M.T
-        return self._incidence @ image if self.is_factored else image
+        if not self.is_factored:
+            return image
+        images: FloatArray = self._incidence @ (self._points @ M.T)
+        images[self._dense] = image
+        return images
 
     def adjoint(self, weights: FloatArray) -> FloatArray:
         """Return sum_p weights_p z_p' of shape (k, r) for weights of shape (m, k)."""
-        gathered: FloatArray = self._transposed @ weights if self.is_factored else weights
-        total: FloatArray = gathered.T @ self._vectors
+        if not self.is_factored:
+            return np.asarray(weights.T @ self._vectors)
+        total: FloatArray = (self._transposed @ weights).T @ self._points
+        total += weights[self._dense].T @ self._vectors
         return total

@@ -24,6 +24,18 @@ def test_definition_and_sandwich(beta):
     assert top - 1e-12 <= value <= top + np.log(2 * excess.size) / beta + 1e-12
 
 
+def test_weights_count_as_copies():
+    first, second = np.triu_indices(12, 1)
+    copies = np.arange(first.size) % 3 + 1
+    weighted = SmoothMaximum(_DIFFERENCES, 7.0, (3, 5), log_weights=np.log(copies))
+    repeated = UnitDifferences(_X, np.repeat(first, copies), np.repeat(second, copies))
+    x = gaussian(3, 5, 1).ravel()
+    value, gradient = weighted.value_and_grad(x)
+    expected = SmoothMaximum(repeated, 7.0, (3, 5)).value_and_grad(x)
+    assert value == pytest.approx(expected[0], rel=1e-13)
+    np.testing.assert_allclose(gradient, expected[1], rtol=1e-10)
+
+
 @pytest.mark.parametrize("beta", [0.5, 10.0])
 def test_gradient(beta):
     smooth = SmoothMaximum(_DIFFERENCES, beta, (3, 5))

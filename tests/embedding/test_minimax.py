@@ -6,7 +6,6 @@ import time
 import numpy as np
 import pytest
 
-from derand.embedding import minimax
 from derand.embedding.minimax import MinimaxOptions, minimise_distortion, scaled_to_middle
 from tests.embedding.data import brute_distortion, brute_ratios, gaussian
 
@@ -59,16 +58,6 @@ def test_reported_distortion_is_the_true_one_and_improves():
 def test_same_seed_same_bits():
     X = gaussian(40, 8)
     np.testing.assert_array_equal(_fit(X, 3).M, _fit(X, 3).M)
-
-
-def test_subsample_start(monkeypatch):
-    monkeypatch.setattr(minimax, "_SUBSAMPLE", 40)
-    X = gaussian(150, 10)
-    result = _fit(X, 4, active_size=1000)
-    assert result.distortion == pytest.approx(brute_distortion(X, result.M), rel=1e-12)
-    monkeypatch.undo()
-    # Local minima differ: those of other seeds and sizes of the active set lie within 2 % of each other here.
-    assert result.distortion <= 1.05 * _fit(X, 4).distortion
 
 
 def test_target_ends_the_run():

@@ -36,6 +36,17 @@ def test_row_space_keeps_distances(n, d, kind, monkeypatch):
     assert (np.diff(variances) <= 1e-9 * variances[0]).all()
 
 
+@pytest.mark.parametrize("kind", [np.asarray, sp.csr_array])
+def test_equal_points_have_equal_coordinates(kind):
+    """Rounding would set them some 1e-16 apart, and the direction of that difference would count as a pair's."""
+    X = gaussian(300, 20)
+    X[7], X[150:153] = X[200], X[3]
+    coords = RowSpace.of(PointSet(kind(X))).coords
+    np.testing.assert_array_equal(coords[7], coords[200])
+    assert (coords[150:153] == coords[3]).all()
+    assert np.unique(coords, axis=0).shape[0] == 296
+
+
 def test_rank():
     X = gaussian(30, 2) @ gaussian(2, 10, 1)
     assert RowSpace.of(PointSet(X)).rank == 2
