@@ -57,8 +57,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return ExitCode.BAD_INPUT
     except OSError as error:
-        where = f": {error.filename}" if error.filename else ""
-        return _fail(f"{error.strerror or error}{where}", ExitCode.BAD_INPUT)
+        where = f"{error.filename}: " if error.filename else ""
+        return _fail(f"{where}{error.strerror or error}", ExitCode.BAD_INPUT)
     except DerandError as error:
         return _fail(as_option(str(error), args), ExitCode.BAD_INPUT)
     except MemoryError:

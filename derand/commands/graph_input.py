@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import sys
 from itertools import combinations
 
 import numpy as np
@@ -11,7 +13,7 @@ from derand.exceptions import InputError
 from derand.io import EdgeList, read_graph
 from derand.maxcut.problem import MaxCutProblem
 
-__all__ = ["is_quadratic", "karloff_graph", "read_any", "read_edges", "to_problem"]
+__all__ = ["is_quadratic", "karloff_graph", "read_any", "read_edges", "suspected_header", "to_problem"]
 
 
 def karloff_graph(m: int = 8, b: int = 1) -> EdgeList:
@@ -79,7 +81,42 @@ def read_any(path: str | None, graph_format: str | None = None) -> EdgeList:
         return karloff_graph()
     with naming(path):
         edges = read_graph(path, graph_format)
+        note = suspected_header(edges)
+        if note:
+            sys.stderr.write(f"derand: {path}: {note}\n")
         return edges if is_quadratic(edges) else edges.undirected()
+
+
+def suspected_header(edges: EdgeList) -> str:
+    """Return what to say about a first line that looks like names of columns and was read as an edge, or nothing.
+
+    Parameters
+    ----------
+    edges : EdgeList
+        Of a file.
+
+    Returns
+    -------
+    str
+        Empty unless the file is a list of three or more edges with labels, and both ends of the first are words without
+        digits that occur nowhere else.
+
+    Examples
+    --------
+    >>> suspected_header(EdgeList(2, [0], [1], [1], labels=("person", "friend"), format="csv"))
+    ''
+    """
+    if edges.format != "csv" or edges.labels is None or edges.m < 3:
+        return ""
+    ends = np.concatenate([edges.heads, edges.tails])
+    first = (int(edges.heads[0]), int(edges.tails[0]))
+    names = [str(edges.labels[v]) for v in first]
+    if any(np.sum(ends == v) > 1 for v in first) or any(re.search(r"\d", name) for name in names):
+        return ""
+    return (
+        f"note: the first line was read as an edge between {names[0]!r} and {names[1]!r}; if it names the columns, "
+        "write source,target there"
+    )
 
 
 def is_quadratic(edges: EdgeList) -> bool:

@@ -16,7 +16,7 @@ from derand.structure.estimation.estimate import StructureEstimate, estimate_str
 
 __all__ = ["configure", "run"]
 
-_FEW_CLASSES = 10
+_FEW_CLASSES, _LARGEST = 10, 1e100
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -53,6 +53,7 @@ def run(args: argparse.Namespace) -> int:
     progress = Progress("structure", quiet=args.quiet)
     table = read_table(args.data, args.target)
     progress.say(f"{table.values.shape[0]} rows, {table.values.shape[1]} columns besides the target")
+    _check_scales(table, args.data)
     k = "auto" if args.n_components is None else args.n_components
     found: StructureEstimate | ClassEstimate
     with naming(args.data):
@@ -68,6 +69,18 @@ def run(args: argparse.Namespace) -> int:
 
         save_plot(SufficientSummaryDisplay.from_estimate(found, table.values, table.target), args.plot)
     return ExitCode.SOLVED
+
+
+def _check_scales(table: Table, path: str) -> None:
+    """Raise where the square of a column, which the estimate forms, would overflow or vanish."""
+    numbers = dict(zip(table.names, table.values.T, strict=True))
+    if table.target.dtype.kind in "fiu":
+        numbers["of the target"] = table.target
+    for name, column in numbers.items():
+        spread = np.ptp(column / 2.0)
+        if np.max(np.abs(column)) > _LARGEST or 0.0 < spread < 1.0 / _LARGEST:
+            shown = name if name == "of the target" else repr(name)
+            raise InputError(f"{path}: the numbers in column {shown} are too large or too small: change their unit")
 
 
 def _is_classification(task: str, target: Any) -> bool:

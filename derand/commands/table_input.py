@@ -72,6 +72,8 @@ def read_table(path: str, target: str | None = None) -> Table:
             first = stream.readline()
         if "\0" in first:
             raise InputError("the file is no table of text")
+        if not first.strip() and not Path(path).read_bytes().strip():
+            raise InputError("the file is empty")
         delimiter = max(_DELIMITERS, key=first.count)
         header = next(csv.reader([first], delimiter=delimiter), [])
         has_names = any(not _is_number(field) and field.strip().lower() not in _MISSING for field in header)
@@ -84,7 +86,9 @@ def read_table(path: str, target: str | None = None) -> Table:
             return Table(names, values)
         kept = [j for j in range(len(names)) if j != column]
         return Table(tuple(names[j] for j in kept), values[:, kept], values[:, column])
-    except (UnicodeDecodeError, csv.Error) as error:
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path}: the file is no table of text in UTF-8 ({error.reason}): save it as one") from error
+    except csv.Error as error:
         raise InputError(f"{path}: the file is no table of text: {error}") from error
     except InputError as error:
         raise InputError(f"{path}: {error}") from None
@@ -106,6 +110,8 @@ def _numbers(count: int) -> tuple[str, ...]:
 
 def _column(target: str, names: Sequence[str]) -> int:
     """Return the position of a column given by name, or by number."""
+    if names.count(target) > 1:
+        raise InputError(f"{names.count(target)} columns are called {target!r}: give the number of one, from 1")
     if target in names:
         return names.index(target)
     if target.isdecimal() and 1 <= int(target) <= len(names):

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from derand._utils.validation import check_int
 from derand.commands.console import ExitCode, Progress, add_output_options, save_plot, write_json
 from derand.exceptions import InputError
 from derand.teacher_student import TeacherStudent
@@ -58,6 +59,7 @@ def run(args: argparse.Namespace) -> int:
         If the setting itself is invalid, or the picture can't be drawn or written for it.
     """
     progress = Progress("teacher-student", quiet=args.quiet)
+    check_int(args.inputs, "--inputs", low=1)
     if args.teacher is not None and len(args.teacher) != args.p_star:
         raise InputError(f"--teacher must give {args.p_star} squared norms, got {len(args.teacher)}")
     gram = None if args.teacher is None else np.diag(args.teacher)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import math
+import time
 import warnings
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
@@ -31,6 +32,7 @@ from derand.two_step import (
     predicted_count,
     random_problem,
     reuse_exponent,
+    sampling_chance,
     spike_exponents,
     step_sizes,
     theory_alignment,
@@ -96,7 +98,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--diagram", type=int, metavar="K", help="count outliers over a grid of K x K exponents instead of one pair"
     )
     parser.add_argument("--checkpoint", metavar="FILE.npz", help="keep finished rows of the diagram there, to resume")
-    add_output_options(parser, seed=True, plot=True)
+    add_output_options(parser, seed=True, time_limit=True, plot=True)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -110,7 +112,7 @@ def run(args: argparse.Namespace) -> int:
     Returns
     -------
     int
-        The exit code.
+        The exit code: 3 when the time limit came before the last part.
 
     Raises
     ------
@@ -122,6 +124,8 @@ def run(args: argparse.Namespace) -> int:
     progress = Progress("two-step", quiet=args.quiet)
     activation = _activation(args.activation)
     check_scalar(args.noise, "--noise", low=0.0, high=math.inf, high_open=True)
+    limit = math.inf if args.time_limit is None else check_scalar(args.time_limit, "--time-limit", low=0, low_open=True)
+    end = time.monotonic() + limit
     n_inputs = args.neurons if args.inputs is None else args.inputs
     n_samples = (n_inputs if args.samples is None else args.samples) * (2 if args.batch == "fresh" else 1)
     for size, name in ((args.neurons, "--neurons"), (n_inputs, "--inputs"), (n_samples, "--samples")):
@@ -132,12 +136,12 @@ def run(args: argparse.Namespace) -> int:
         warnings.simplefilter("ignore")
         warnings.simplefilter("always", AssumptionWarning)
         one = _diagram if args.diagram is not None else _single
-        document = one(args, problem, activation, progress)
+        document = one(args, problem, activation, progress, end)
     document["warnings"] = sorted({str(entry.message) for entry in caught})
     for message in document["warnings"]:
         progress.say(message)
     write_json({"setting": _setting(args, n_inputs, n_samples), **document}, args.json)
-    return ExitCode.SOLVED
+    return ExitCode.SOLVED if document["status"] == "finished" else ExitCode.STOPPED_EARLY
 
 
 def _activation(text: str) -> Any:
@@ -155,37 +159,61 @@ def _setting(args: argparse.Namespace, n_inputs: int, n_samples: int) -> dict[st
     return {**{name: getattr(args, name) for name in names}, "inputs": n_inputs, "samples": n_samples}
 
 
-def _single(args: argparse.Namespace, problem: Problem, activation: Any, progress: Progress) -> dict[str, Any]:
-    """Return prediction and measurement for one pair of exponents."""
+def _single(
+    args: argparse.Namespace, problem: Problem, activation: Any, progress: Progress, end: float
+) -> dict[str, Any]:
+    """Return prediction and measurement for one pair of exponents, as much of them as there is time for."""
     X, y, W0, a0, targets = problem
     alphas = (args.alpha1, args.alpha2)
     orders = spike_exponents(*alphas, 3)
     etas = step_sizes(X, y, a0.size, activation, alphas=alphas, kappas=tuple(args.kappa), batch=args.batch)
     progress.say(f"step sizes {etas[0]:.4g} and {etas[1]:.4g}")
+    document: dict[str, Any] = {
+        "status": "finished",
+        "asymptotic_count": predicted_count(*alphas, coefficients=activation),
+        "spike_exponents": [str(order) for order in orders],
+        "step_sizes": etas,
+        "links": _exponents(args),
+    }
+    if time.monotonic() >= end:
+        return document | {"status": "time_limit"}
     result = two_step_update(X, y, W0, a0, *etas, activation=activation, batch=args.batch)
-    prediction, counted = predict_outliers(result), count_outliers(result.W2)
+    parts: dict[str, Callable[[], dict[str, Any]]] = {
+        "predicted": lambda: _predicted(args, result),
+        "counted": lambda: _counted(result),
+        "alignment": lambda: _alignments(args, result, targets),
+    }
+    for name, part in parts.items():
+        if time.monotonic() >= end:
+            return document | {"status": "time_limit"}
+        document[name] = part()
+    return document
+
+
+def _predicted(args: argparse.Namespace, result: TwoStepResult) -> dict[str, Any]:
+    """Return the predicted outliers, and draw them."""
+    prediction = predict_outliers(result)
     if args.plot is not None:
         from derand.plotting.two_step import SingularValueDisplay
 
         save_plot(SingularValueDisplay.from_result(result, prediction), args.plot)
     return {
-        "asymptotic_count": predicted_count(*alphas, coefficients=activation),
-        "spike_exponents": [str(order) for order in orders],
-        "step_sizes": etas,
-        "links": _exponents(args),
-        "predicted": {
-            "count": prediction.count,
-            "theta": prediction.theta,
-            "singular_values": prediction.location,
-            "threshold": prediction.threshold,
-        },
-        "counted": {
-            "count": counted.count,
-            "localised": counted.n_localised,
-            "singular_values": counted.values,
-            "threshold": counted.threshold,
-        },
-        "alignment": _alignments(args, result, targets),
+        "count": prediction.count,
+        "own": prediction.n_own,
+        "theta": prediction.theta,
+        "singular_values": prediction.location,
+        "threshold": prediction.threshold,
+    }
+
+
+def _counted(result: TwoStepResult) -> dict[str, Any]:
+    """Return the outliers that the weights have."""
+    counted = count_outliers(result.W2)
+    return {
+        "count": counted.count,
+        "localised": counted.n_localised,
+        "singular_values": counted.values,
+        "threshold": counted.threshold,
     }
 
 
@@ -213,6 +241,7 @@ def _alignments(args: argparse.Namespace, result: TwoStepResult, targets: FloatA
         "wls": found["wls"].span,
         "svd": found["svd"].span,
         "chance": found["wls"].chance,
+        "sampling_chance": sampling_chance(result, targets),
     }
 
 
@@ -231,7 +260,9 @@ def _exponents(args: argparse.Namespace) -> list[dict[str, Any]]:
     ]
 
 
-def _diagram(args: argparse.Namespace, problem: Problem, activation: Any, progress: Progress) -> dict[str, Any]:
+def _diagram(
+    args: argparse.Namespace, problem: Problem, activation: Any, progress: Progress, end: float
+) -> dict[str, Any]:
     """Return the counts over a grid of exponents."""
     count = check_int(args.diagram, "--diagram", low=1, high=100)
     alphas = [i / (2.0 * count) for i in range(count)]
@@ -243,6 +274,7 @@ def _diagram(args: argparse.Namespace, problem: Problem, activation: Any, progre
         kappas=tuple(args.kappa),
         batch=args.batch,
         checkpoint=args.checkpoint,
+        time_limit=None if end == math.inf else max(end - time.monotonic(), 1e-9),
         callback=lambda done, total: progress.update(f"{done} of {total} rows"),
     )
     if args.plot is not None:
@@ -250,9 +282,12 @@ def _diagram(args: argparse.Namespace, problem: Problem, activation: Any, progre
 
         save_plot(PhaseDiagramDisplay.from_diagram(found), args.plot)
     return {
+        "status": "finished" if found.is_complete else "time_limit",
+        "alphas1": found.alphas1,
         "alphas": alphas,
         "asymptotic": found.asymptotic,
         "predicted": found.predicted,
+        "own": found.own,
         "counted": found.counted,
         "agreement": found.agreement,
     }

@@ -13,6 +13,7 @@ import numpy as np
 
 from derand._utils.labels import sorted_labels
 from derand.exceptions import InputError, InputTypeError
+from derand.io import EdgeList
 from derand.maxcut.problem import MaxCutProblem, SideArray
 
 __all__ = ["LabelledProblem", "Weight", "labelled_problem"]
@@ -66,13 +67,13 @@ class LabelledProblem:
         return ahead, set(self.nodes) - ahead
 
 
-def labelled_problem(G: nx.Graph[Any], weight: Weight = "weight") -> LabelledProblem:
-    """Return the maximum cut problem of a networkx graph.
+def labelled_problem(G: nx.Graph[Any] | EdgeList, weight: Weight = "weight") -> LabelledProblem:
+    """Return the maximum cut problem of a networkx graph, or of a graph file.
 
     Parameters
     ----------
-    G : networkx.Graph or MultiGraph
-        Undirected; self loops are ignored, parallel edges summed.
+    G : networkx.Graph, MultiGraph or EdgeList
+        Undirected, or as `derand.io.read_graph` returns it; self loops are ignored, parallel edges summed.
     weight : str, callable or None, default "weight"
         Edge attribute that holds the weight (1 where an edge lacks it), a function ``weight(u, v, data)``, or None for
         weight 1 throughout.  Whole numbers of any size stay exact.
@@ -87,7 +88,7 @@ def labelled_problem(G: nx.Graph[Any], weight: Weight = "weight") -> LabelledPro
     InputError
         If the graph is directed, or a weight is None, NaN or infinite; the message names the edge.
     InputTypeError
-        If G is no networkx graph or a weight is no real number.
+        If G is no graph or a weight is no real number.
 
     Examples
     --------
@@ -95,8 +96,10 @@ def labelled_problem(G: nx.Graph[Any], weight: Weight = "weight") -> LabelledPro
     >>> labelled_problem(nx.path_graph(["b", "a"])).nodes
     ('a', 'b')
     """
+    if isinstance(G, EdgeList):
+        return _problem_of_edges(G, has_weights=weight is not None)
     if not isinstance(G, nx.Graph):
-        raise InputTypeError(f"G must be a networkx graph, got {type(G).__name__}")
+        raise InputTypeError(f"G must be a networkx graph or an EdgeList, got {type(G).__name__}")
     if G.is_directed():
         raise InputError(
             "G is directed, and a cut has no direction: decide what an arc u->v means and pass G.to_undirected() "
@@ -112,6 +115,18 @@ def labelled_problem(G: nx.Graph[Any], weight: Weight = "weight") -> LabelledPro
         value = 1 if weight is None else data.get(weight, 1) if isinstance(weight, str) else weight(u, v, data)
         weights.append(value if type(value) is int else _checked(value, u, v))
     return LabelledProblem(MaxCutProblem.from_edges(heads, tails, weights, n=len(nodes)), nodes)
+
+
+def _problem_of_edges(edges: EdgeList, *, has_weights: bool) -> LabelledProblem:
+    """Return the problem of the edges of a file, in the order of the labels."""
+    if edges.format == "qubo":
+        raise InputError("G holds a quadratic binary program, not a graph: use derand.maxcut.solve_qubo")
+    edges = edges.undirected()
+    nodes = sorted_labels(edges.node_labels)
+    position = {node: k for k, node in enumerate(nodes)}
+    new = np.array([position[label] for label in edges.node_labels], dtype=np.int64)
+    weights = edges.weights if has_weights else np.ones(edges.m, dtype=np.int64)
+    return LabelledProblem(MaxCutProblem.from_edges(new[edges.heads], new[edges.tails], weights, n=edges.n), nodes)
 
 
 def _checked(value: Any, u: Hashable, v: Hashable) -> int | float:

@@ -120,7 +120,7 @@ def _require_utf8(data: bytes) -> None:
     try:
         data.decode("utf-8")
     except UnicodeDecodeError as error:
-        message = f"the text is not valid UTF-8 ({error.reason})"
+        message = f"the text is not valid UTF-8 ({error.reason}): save the file as UTF-8"
         raise GraphFormatError(message, line=1 + data.count(b"\n", 0, error.start)) from error
 
 

@@ -3,7 +3,7 @@ from math import comb
 import numpy as np
 import pytest
 
-from derand.commands.graph_input import karloff_graph, read_edges, to_problem
+from derand.commands.graph_input import karloff_graph, read_edges, suspected_header, to_problem
 from derand.exceptions import GraphFormatError, InputError
 
 
@@ -42,3 +42,23 @@ def test_what_is_no_undirected_graph_is_refused(tmp_path):
         read_edges(str(path))
     with pytest.raises(GraphFormatError):
         read_edges(str(path), "dimacs")
+
+
+@pytest.mark.parametrize(
+    ("text", "is_suspected"),
+    [
+        ("person,friend\nAnn,Bert\nBert,Carla\n", True),
+        ("source,target\nAnn,Bert\nBert,Carla\nCarla,Ann\n", False),
+        ("Ann,Bert\nBert,Carla\nCarla,Ann\n", False),
+        ("n1,n2\nn3,n4\nn4,n5\n", False),
+        ("person,friend\nAnn,Bert\n", False),
+    ],
+    ids=["names of columns", "a header", "edges", "numbered nodes", "too few edges"],
+)
+def test_a_first_line_that_looks_like_a_header_is_mentioned(text, is_suspected, tmp_path, capsys):
+    path = tmp_path / "graph.csv"
+    path.write_text(text, encoding="utf-8")
+    edges = read_edges(str(path))
+    assert bool(suspected_header(edges)) == is_suspected
+    err = capsys.readouterr().err
+    assert ("'person' and 'friend'" in err and "source,target" in err) == is_suspected

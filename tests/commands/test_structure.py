@@ -44,3 +44,16 @@ def test_bad_input(files):
     assert main(["structure", str(files[0]), "--target", "z", "--quiet"]) == 1
     assert main(["structure", str(files[1]), "--target", "kind", "--task", "regression", "--quiet"]) == 1
     assert main(["structure", str(files[0]), "--target", "y", "-k", "9", "--quiet"]) == 1
+
+
+@pytest.mark.parametrize("factor", ["1e200", "1e-200"])
+@pytest.mark.parametrize("column", ["b", "y"])
+def test_numbers_whose_squares_overflow_or_vanish_are_refused(factor, column, tmp_path, capsys):
+    rows = [{"a": str(k % 3), "b": str(k % 5), "y": str(k % 7 + 0.5)} for k in range(30)]
+    for row in rows:
+        row[column] += f"e{factor[2:]}"
+    path = tmp_path / "data.csv"
+    path.write_text("\n".join(["a,b,y", *(",".join(row.values()) for row in rows)]), encoding="utf-8")
+    assert main(["structure", str(path), "--target", "y", "-q"]) == 1
+    named = "'b'" if column == "b" else "of the target"
+    assert f"data.csv: the numbers in column {named} are too large or too small" in capsys.readouterr().err

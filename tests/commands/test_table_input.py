@@ -67,8 +67,8 @@ def test_a_target_may_hold_texts_or_numbers(write):
         ("a,b\n1,2,3\n4,5,6\n", "line 2 has 3 fields, the first line has 2"),
         ("a;b\n1;2\n3;4\n1,5;6\n", "'1,5' in line 4: write decimals with a point"),
         ("a,b\n", "holds no rows"),
-        ("", "holds no rows"),
-        ("\n\n", "holds no rows"),
+        ("", "file is empty"),
+        ("\n\n", "file is empty"),
     ],
 )
 def test_mistakes_are_named_with_line_and_remedy(text, message, write):
@@ -90,3 +90,20 @@ def test_other_files(write, tmp_path):
         read_table(write("a,b\n1,2\n", encoding="utf-16"))
     with pytest.raises(FileNotFoundError):
         read_table(str(tmp_path / "none.csv"))
+
+
+@pytest.mark.parametrize(
+    ("content", "target", "match"),
+    [
+        (b"", None, "data.csv: the file is empty"),
+        (b"\n \n", "a", "data.csv: the file is empty"),
+        ("größe,b\n1,2\n".encode("latin-1"), "b", "data.csv: the file is no table of text in UTF-8 .*: save"),
+        (b"a,a,b\n1,2,3\n", "a", "2 columns are called 'a': give the number"),
+    ],
+    ids=["empty", "blank", "Latin-1", "twice"],
+)
+def test_files_that_need_a_hand(content, target, match, tmp_path):
+    path = tmp_path / "data.csv"
+    path.write_bytes(content)
+    with pytest.raises(InputError, match=match):
+        read_table(str(path), target)

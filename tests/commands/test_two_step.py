@@ -27,7 +27,10 @@ def test_one_network(capsys, tmp_path):
     assert [link["reuse_exponent"] for link in document["links"]] == [0, 2]
     first = document["predicted"]["singular_values"][0]
     assert document["counted"]["singular_values"][0] == pytest.approx(first, rel=0.05)
+    assert document["status"] == "finished"
+    assert document["predicted"]["own"] == 0
     assert len(document["alignment"]["wls"]) == 2
+    assert all(0 < chance < 1 for chance in document["alignment"]["sampling_chance"])
     assert document["alignment"]["wls"][0] > 2 * document["alignment"]["chance"]
     assert picture.stat().st_size > 1000
 
@@ -54,6 +57,21 @@ def test_diagram(tmp_path, capsys):
     assert json.loads(path.read_text(encoding="utf-8")) == document
     assert picture.exists()
     assert capsys.readouterr().out == ""
+
+
+def test_a_time_limit_leaves_what_is_finished(capsys):
+    """Exit code 3: the exact theory of a pair without a simulation, or the first row of a diagram."""
+    assert _run("--neurons", 100, "-q", "--time-limit", 1e-9) == 3
+    document = json.loads(capsys.readouterr().out)
+    assert (document["status"], document["asymptotic_count"]) == ("time_limit", predicted_count(0.45, 0.3, 3))
+    assert not {"predicted", "counted", "alignment"} & set(document)
+    assert _run("--neurons", 100, "-q", "--diagram", 2, "--time-limit", 1e-9) == 3
+    part = json.loads(capsys.readouterr().out)
+    assert _run("--neurons", 100, "-q", "--diagram", 2, "--time-limit", 1e6) == 0
+    whole = json.loads(capsys.readouterr().out)
+    assert (part["status"], whole["status"]) == ("time_limit", "finished")
+    assert (part["alphas1"], whole["alphas1"]) == ([0.0], [0.0, 0.25])
+    assert part["counted"] == whole["counted"][:1]
 
 
 def test_kinks_and_warnings(capsys):
@@ -92,6 +110,7 @@ def test_links():
         (["--checkpoint", "rows.npz"], "--diagram"),
         (["--diagram", "0"], "--diagram"),
         (["--seed", "-1"], "rng"),
+        (["--time-limit", "0"], "--time-limit"),
     ],
 )
 def test_bad_options(options, match):

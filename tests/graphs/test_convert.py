@@ -7,7 +7,9 @@ import numpy as np
 import pytest
 
 from derand.exceptions import InputError, InputTypeError
+from derand.graphs import maxcut
 from derand.graphs.convert import labelled_problem
+from derand.io import read_graph
 
 
 def _mixed_graph():
@@ -109,3 +111,27 @@ def test_empty_graph():
     labelled = labelled_problem(nx.Graph())
     assert labelled.nodes == ()
     assert labelled.problem.n == 0
+
+
+def test_the_edges_of_a_file_are_a_graph_too(tmp_path):
+    """The same graph by way of networkx has the same problem, whatever the order of the labels in the file."""
+    file = tmp_path / "graph.csv"
+    file.write_text("source,target,weight\nz,a,2\nb,z,0.5\na,b,1\nb,z,1\n", encoding="utf-8")
+    edges = read_graph(file)
+    G = nx.Graph()
+    G.add_weighted_edges_from([("a", "z", 2), ("b", "z", 1.5), ("a", "b", 1)])
+    for weight in ("weight", None):
+        if weight is None:
+            G = nx.MultiGraph([("a", "z"), ("b", "z"), ("a", "b"), ("b", "z")])
+        expected, found = labelled_problem(G, weight), labelled_problem(edges, weight)
+        assert found.nodes == expected.nodes == ("a", "b", "z")
+        for side in np.array([[1, -1, 1], [1, 1, -1], [-1, 1, 1]], dtype=np.int8):
+            assert found.problem.cut_value(side) == expected.problem.cut_value(side)
+    result = maxcut(edges)
+    assert (result.value, result.partition, result.verify(edges)) == (3.5, ({"a", "b"}, {"z"}), True)
+
+
+def test_programs_are_no_graphs(tmp_path):
+    (tmp_path / "a.bq").write_text("2 1\n1 2 3\n", encoding="utf-8")
+    with pytest.raises(InputError, match="solve_qubo"):
+        labelled_problem(read_graph(tmp_path / "a.bq"))
