@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
-from scipy.linalg import hadamard
 
 from derand._utils.html import ResultRepr
 from derand._utils.rng import RNGLike
@@ -19,6 +19,7 @@ from derand.spectral.law import SpectralLaw
 from derand.spectral.link import MultiIndexLink
 from derand.spectral.matrix_law import MatrixSpectralLaw
 from derand.spectral.network import Network, make_network
+from derand.spectral.responses import sample_responses
 
 __all__ = ["DMFT", "DMFTResult"]
 
@@ -36,10 +37,6 @@ class DMFTResult(ResultRepr):
         theta_j . theta*_l after each step.
     covariances : ndarray of shape (t + 1, t + 1, m, m)
         theta_i(s) . theta_j(r).
-    weight_response : ndarray of shape (t + 1, t + 1, m, m)
-        Response Rw(s, r) of theta(s) to a push in step r < s.
-    loss_response : ndarray of shape (t, t, m, m)
-        Mean response Rl(s, r) of the force at s to the field at r <= s.
     train_risk, test_risk : ndarray of shape (t + 1,)
         Mean losses.
     fields : ndarray of shape (t + 1, m, N)
@@ -50,23 +47,40 @@ class DMFTResult(ResultRepr):
         Their responses.
     network : Network
         The network.
+    eta, delta : float
+        Step size and ratio of samples to dimensions.
     """
 
     overlaps: FloatArray
     covariances: FloatArray
-    weight_response: FloatArray
-    loss_response: FloatArray
     train_risk: FloatArray
     test_risk: FloatArray
     fields: FloatArray
     z: FloatArray
     y: FloatArray
     network: Network
+    eta: float
+    delta: float
 
     @property
     def n_steps(self) -> int:
         """Number of steps."""
         return len(self.overlaps) - 1
+
+    @cached_property
+    def _responses(self) -> tuple[FloatArray, FloatArray]:
+        """Both responses, computed when one is first asked for: gradient descent's limit doesn't need them."""
+        return sample_responses(self.network, self.fields, self.y, eta=self.eta, delta=self.delta)
+
+    @property
+    def weight_response(self) -> FloatArray:
+        """Response Rw(s, r) of theta(s) to a push in step r < s, shape (t + 1, t + 1, m, m)."""
+        return self._responses[0]
+
+    @property
+    def loss_response(self) -> FloatArray:
+        """Mean response Rl(s, r) of the force at s to the field at r <= s, shape (t, t, m, m)."""
+        return self._responses[1]
 
     def hessian_law(self, t: int | None = None) -> SpectralLaw | MatrixSpectralLaw:
         """Return the law of m times the Hessian of the training risk after t steps.
@@ -106,6 +120,16 @@ class DMFT:
 
     with a Gaussian omega of covariance :math:`E[L(t) L(s)^\top]`, the response
     :math:`R_l(t,s) = E[dL(t)/dg(s)]` of the samples and :math:`R_w` of the weights.  This is exact at every fixed t.
+    By Stein's lemma both sums are projections, and no response is needed: with independent standard normal xi(r), and
+    forces b(r) that are orthonormalised step by step, :math:`L(t) = \sum_{r \le t} B(t,r) b(r)`,
+
+    .. math:: u(t) = O(t) z + \sum_{r \le t} Q(t,r) w(r), \qquad w(0) = \xi(0), \quad
+              w(r) = \xi(r) - b(r-1)/\sqrt\delta,
+
+    .. math:: O(t+1) = O(t) - \eta E[L(t) z^\top], \qquad Q(t+1,r) = Q(t,r) - \eta E[L(t) w(r)^\top], \quad r \le t,
+              \qquad Q(t+1,t+1) = \eta B(t,t)/\sqrt\delta.
+
+    The covariances of the weights are :math:`O(s) O(r)^\top + Q(s) Q(r)^\top`.
 
     Parameters
     ----------
@@ -142,15 +166,17 @@ class DMFT:
     Notes
     -----
     t steps cost O(t^2 m^2 N).  The samples are whitened, so that everything that is linear is exact: a linear network
-    has the Marchenko-Pastur integrals to rounding.  The responses are read off one tangent for each sample, started at
-    every time and neuron with signs from a Hadamard matrix, hence the cost t^2 instead of t^3: the signs of different
-    times are exactly orthogonal over any group of similar samples.  Overlaps with hard directions of a start without
-    overlap are kept at zero, their value in the limit; at finite d they grow like exp(rate t)/sqrt(d).
+    has the Marchenko-Pastur integrals to rounding.  Sampling errors fall nearly like 1/N.  Estimated responses in the
+    place of the projections have errors several times as large, which grow faster with t.  Overlaps with hard
+    directions of a start without overlap are kept at zero, their value in the limit; at finite d they grow like
+    exp(rate t)/sqrt(d).
 
     References
     ----------
     M. Celentano, C. Cheng, A. Montanari, The high-dimensional asymptotics of first order methods with random data,
     arXiv:2112.07572.
+    Y. M. Lu, Householder dice: a matrix-free algorithm for simulating dynamics on Gaussian and random orthogonal
+    matrices, arXiv:2101.07464 (the projections, there at finite d).
     A. Montanari, Z. Wang, Phase transitions for feature learning in neural networks, arXiv:2602.01434.
 
     Examples
@@ -223,7 +249,7 @@ class DMFT:
         """
         n_steps = check_int(n_steps, "n_steps", low=0)
         m, k, N = self.network.m, self.link.k, self.n_samples
-        if 5 * (n_steps + 1) * m * N > _MAX_NUMBERS * 5:
+        if (n_steps + 1) * m * N > _MAX_NUMBERS:
             raise BudgetExceededError(f"{n_steps} steps of {m} neurons with {N} samples need too much memory")
         if (n_steps + 2) * m + k + 1 > N // 2:
             raise InputError(f"n_samples={N} are too few for {n_steps} steps of {m} neurons")
@@ -246,22 +272,15 @@ class _Process:
         points = sobol_normal(N, k + 1 + m * (n_steps + 1), model.rng, whiten=True).T
         self.z = np.ascontiguousarray(points[:k].T)
         self.y = model.link(self.z) + model.link.noise * points[k]
-        self.xi = points[k + 1 :].reshape(n_steps + 1, m, N)
-        self.g, self.u = np.empty((2, n_steps + 1, m, N))
-        # per step: forces, their orthonormal basis, and tangents started with random signs
-        self.force, self.basis, self.tangent = np.empty((3, max(n_steps, 1), m, N))
-        self.shadow = np.empty((max(n_steps, 1), m, m, N))
-        self.means = np.zeros((max(n_steps, 1), max(n_steps, 1), m, m))
-        self.Rw = np.zeros((n_steps + 1, n_steps + 1, m, m))
-        self.Rl = np.zeros((n_steps, n_steps, m, m))
+        # w(r), which is xi(r) until step r is taken; and the orthonormal forces
+        self.w = np.ascontiguousarray(points[k + 1 :])
+        self.basis = np.empty((n_steps * m, N))
+        self.u = np.empty((n_steps + 1, m, N))
         self.overlaps = np.zeros((n_steps + 1, m, k))
         self.overlaps[0] = model.overlaps
-        self.g[0] = model.overlaps @ self.z.T + model._root @ self.xi[0]
-        self.u[0] = self.g[0]
-        order = 1 << max(1, math.ceil(math.log2((n_steps + 1) * m + 1)))
-        self.signs = hadamard(order).astype(np.float64)
-        self.row = _spread_rows(np.concatenate([self.y[None], self.u[0]]), order)
-        self.zeta = self.signs[:, : (n_steps + 1) * m].T.reshape(n_steps + 1, m, -1)[:, :, self.row]
+        self.Q = np.zeros((n_steps + 1, m, (n_steps + 1) * m))
+        self.Q[0, :, :m] = model._root
+        self.u[0] = self._field(0)
         self.easy = self._easy_projector()
 
     def _easy_projector(self) -> FloatArray:
@@ -272,133 +291,52 @@ class _Process:
         easy = self.model.link.easy_hard().easy
         return np.asarray(easy @ easy.T)
 
+    def _field(self, t: int) -> FloatArray:
+        """Return O(t) z + sum over r of Q(t, r) w(r), shape (m, N)."""
+        size = (t + 1) * self.model.network.m
+        return np.asarray(self.Q[t, :, :size] @ self.w[:size] + self.overlaps[t] @ self.z.T)
+
     def step(self, t: int) -> None:
         """Advance from step t to t + 1."""
-        model, m, N = self.model, self.model.network.m, self.model.n_samples
-        eta, delta = model.eta, model.delta
-        self.force[t] = model.network.force(self.u[t], self.y)
-        S = model.network.blocks(self.u[t], self.y)
-        self._respond(t, S)
-        root = self._noise_root(t)
-        pulled = np.einsum("sij,sjk->ik", self.Rl[t, : t + 1], self.overlaps[: t + 1])
-        star = (self.force[t] @ self.z / N - pulled) @ self.easy
-        drift = self.Rl[t, : t + 1].transpose(1, 0, 2).reshape(m, -1) @ self.g[: t + 1].reshape(-1, N)
-        noise = root.transpose(1, 0, 2).reshape(m, -1) @ self.xi[1 : t + 2].reshape(-1, N)
-        self.g[t + 1] = self.g[t] - eta * (drift + star @ self.z.T) + (eta / math.sqrt(delta)) * noise
-        self.overlaps[t + 1] = self.overlaps[t] - eta * (pulled + star)
-        self._propagate(t)
-        self.u[t + 1] = self.g[t + 1] - (eta / delta) * self._memory(t + 1, self.force)
+        eta, m, N = self.model.eta, self.model.network.m, self.model.n_samples
+        shift = 1.0 / math.sqrt(self.model.delta)
+        past, new = slice(0, (t + 1) * m), slice((t + 1) * m, (t + 2) * m)
+        force = self.model.network.force(self.u[t], self.y)
+        self.Q[t + 1] = self.Q[t]
+        self.Q[t + 1, :, past] -= (eta / N) * (force @ self.w[past].T)
+        self.Q[t + 1, :, new] = eta * shift * self._orthonormalise(t, force)
+        self.overlaps[t + 1] = self.overlaps[t] - eta * (force @ self.z / N @ self.easy)
+        self.w[new] -= shift * self.basis[t * m : (t + 1) * m]
+        self.u[t + 1] = self._field(t + 1)
 
-    def _memory(self, t: int, history: FloatArray) -> FloatArray:
-        """Return sum over s < t of Rw(t, s) history(s), shape (m, N)."""
-        m, N = history.shape[1:]
-        return np.asarray(self.Rw[t, :t].transpose(1, 0, 2).reshape(m, -1) @ history[:t].reshape(-1, N))
-
-    def _respond(self, t: int, S: FloatArray) -> None:
-        """Fill in Rl(t, s) for s <= t: a control variate that needs no history, and the rest from the tangents."""
-        m, N = self.model.network.m, self.model.n_samples
-        rate = -self.model.eta / self.model.delta
-        S = np.ascontiguousarray(S.transpose(1, 2, 0))
-        self.Rl[t, t] = np.mean(S, axis=2)
-        late = rate * _product(S, self._memory(t, self.tangent)) if t else np.zeros((m, N))
-        rest = late.copy()
-        if t:
-            self._shadow(t, S, rest)
-            order = len(self.signs)
-            sums = np.stack([np.bincount(self.row, weights=line, minlength=order) for line in rest])
-            self.Rl[t, :t] += (sums @ self.signs[:, : t * m] / N).reshape(m, t, m).transpose(1, 0, 2)
-        self.tangent[t] = late + _product(S, self.zeta[t])
-        self.shadow[t] = S
-
-    def _shadow(self, t: int, S: FloatArray, rest: FloatArray) -> None:
-        """Put the means of the approximate responses into Rl(t, s), and take their part out of the tangents.
-
-        With Z(t, s) = sum over r of Rw(t, r) dL(r)/dg(s), one has dL(t)/dg(s) = -(eta/delta) S(t) Z(t, s) and
-        Z(t+1, s) = Z(t, s) + dL(t)/dg(s) - eta sum over r of Rl(t, r) Z(r, s).  In the last sum all but r = t, which
-        are of second order in eta, are replaced by their means, so that no history of single samples is needed.
-        """
-        eta, rate = self.model.eta, -self.model.eta / self.model.delta
-        for s in reversed(range(t)):
-            Z = self.shadow[s]
-            response = rate * (S * Z if len(S) == 1 else np.einsum("ijn,jkn->ikn", S, Z))
-            self.Rl[t, s] = np.mean(response, axis=2)
-            rest -= _product(response, self.zeta[s])
-            self.means[t, s] = np.mean(Z, axis=2)
-            mean = np.einsum("rij,rjk->ik", self.Rl[t, s + 1 : t], self.means[s + 1 : t, s])
-            Z += response - eta * (_left(self.Rl[t, t], Z) + mean[:, :, None])
-
-    def _noise_root(self, t: int) -> FloatArray:
-        """Return B(t, s), s <= t, with B B' = E[L L'], by orthonormalising the forces; shape (t + 1, m, m)."""
-        m, N = self.model.network.m, self.model.n_samples
-        root = np.zeros((t + 1, m, m))
-        rest = self.force[t].copy()
-        old = self.basis[:t].reshape(-1, N)
+    def _orthonormalise(self, t: int, force: FloatArray) -> FloatArray:
+        """Append what is new in the forces to the basis and return B(t, t), its symmetric root of shape (m, m)."""
+        m, N = force.shape
+        size = float(np.mean(force**2))
+        rest, old = force, self.basis[: t * m]
         for _ in range(2 if t else 0):  # twice is enough
-            shares = rest @ old.T / N
-            rest -= shares @ old
-            root[:t] += shares.reshape(m, t, m).transpose(1, 0, 2)
-        size = float(np.mean(self.force[t] ** 2))
+            rest = rest - (rest @ old.T / N) @ old
         values, vectors = np.linalg.eigh(rest @ rest.T / N)
         kept = values > 1e-20 * max(size, 1e-300)
         lengths = np.sqrt(np.where(kept, values, 0.0))
-        root[t] = vectors * lengths
         inverse = np.where(kept, 1.0 / np.where(kept, lengths, 1.0), 0.0)
-        self.basis[t] = inverse[:, None] * (vectors.T @ rest)
-        return root
-
-    def _propagate(self, t: int) -> None:
-        """Fill in Rw(t + 1, s) for s <= t."""
-        self.Rw[t + 1, t] = np.eye(self.model.network.m)
-        for s in range(t):
-            pull = np.einsum("rij,rjk->ik", self.Rl[t, s + 1 : t + 1], self.Rw[s + 1 : t + 1, s])
-            self.Rw[t + 1, s] = self.Rw[t, s] - self.model.eta * pull
+        self.basis[t * m : (t + 1) * m] = (vectors * inverse) @ (vectors.T @ rest)
+        return np.asarray((vectors * lengths) @ vectors.T)
 
     def result(self) -> DMFTResult:
         """Return the limits."""
-        network, N = self.model.network, self.model.n_samples
-        T, m = self.n_steps + 1, network.m
-        flat = self.g.reshape(-1, N)
-        covariances = (flat @ flat.T / N).reshape(T, m, T, m).transpose(0, 2, 1, 3)
+        model, m = self.model, self.model.network.m
+        self.w[m:] += self.basis / math.sqrt(model.delta)  # xi again: test samples know nothing of the forces
+        total = np.concatenate([self.overlaps, self.Q], axis=2)
         return DMFTResult(
             self.overlaps,
-            covariances,
-            self.Rw,
-            self.Rl,
-            np.array([network.risk(u, self.y) for u in self.u]),
-            np.array([network.risk(g, self.y) for g in self.g]),
+            np.einsum("sip,rjp->srij", total, total, optimize=True),
+            np.array([model.network.risk(u, self.y) for u in self.u]),
+            np.array([model.network.risk(self._field(t), self.y) for t in range(self.n_steps + 1)]),
             self.u,
             self.z,
             self.y,
-            network,
+            model.network,
+            model.eta,
+            model.delta,
         )
-
-
-def _product(S: FloatArray, x: FloatArray) -> FloatArray:
-    """Return S x for each sample, shape (m, N)."""
-    return np.asarray(S[0] * x if len(x) == 1 else np.einsum("ijn,jn->in", S, x))
-
-
-def _left(A: FloatArray, Z: FloatArray) -> FloatArray:
-    """Return A Z for each sample, shape (m, m, N)."""
-    return np.asarray(A[0, 0] * Z if len(A) == 1 else np.tensordot(A, Z, axes=1))
-
-
-def _spread_rows(coordinates: FloatArray, order: int) -> np.ndarray:
-    """Return for each sample a row of the Hadamard matrix, every row once among each `order` similar samples."""
-    # Within a group of equal tangents the signs average out exactly, so what is left is the variation inside groups.
-    # They are found by halving at medians, one coordinate after the other.
-    N = coordinates.shape[1]
-    rng = np.random.default_rng(0)
-    if order >= N:
-        return rng.permutation(N) % order
-    groups = np.arange(N)[None]
-    level = 0
-    while groups.shape[1] > order:
-        axis = coordinates[level % len(coordinates)]
-        ranks = np.argsort(axis[groups], axis=1, kind="stable")
-        groups = np.take_along_axis(groups, ranks, axis=1).reshape(2 * len(groups), -1)
-        level += 1
-    rows = np.empty(N, dtype=np.int64)
-    for group in groups:
-        rows[group] = rng.permutation(order)
-    return rows

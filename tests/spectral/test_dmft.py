@@ -5,20 +5,6 @@ from derand.exceptions import InputError, InputTypeError
 from derand.spectral import DMFT, MatrixSpectralLaw, SpectralLaw, TwoLayerGD
 
 
-def exact_responses(model, n_steps):
-    """Return E[dL(t)/dg(s)] of a one-neuron run by the full tangents, T^3, on the run's own samples."""
-    run = model.run(n_steps)
-    D = np.zeros((n_steps, n_steps, len(run.y)))
-    for t in range(n_steps):
-        J = run.network.blocks(run.fields[t], run.y)[:, 0, 0]
-        D[t, t] = J
-        for s in range(t):
-            D[t, s] = (
-                -(model.eta / model.delta) * J * np.einsum("r,rn->n", run.weight_response[t, s:t, 0, 0], D[s:t, s])
-            )
-    return run, np.mean(D, axis=2)
-
-
 @pytest.mark.parametrize("m", [1, 2])
 def test_linear_network_has_marchenko_pastur_integrals(m):
     """theta(t) = (I - eta A)^t theta(0) + (I - (I - eta A)^t) theta*, with A of the Marchenko-Pastur law (m = 1)."""
@@ -35,25 +21,49 @@ def test_linear_network_has_marchenko_pastur_integrals(m):
         assert np.max(np.abs(difference - 1.0)) < 1e-8
 
 
-def test_responses_against_the_full_tangents():
-    model = DMFT("gelu", "pseudo-huber", "z**2", delta=4.0, eta=0.3, n_samples=4096)
-    run, exact = exact_responses(model, 12)
-    assert np.max(np.abs(run.loss_response[:, :, 0, 0] - exact)) < 1e-3
-    assert np.max(np.abs(np.diagonal(run.loss_response[:, :, 0, 0]) - np.diagonal(exact))) < 1e-14
+def test_covariances_follow_the_recursion_with_responses():
+    """C(t+1, s) = C(t, s) - eta sum Rl C + eta^2/delta sum Cl Rw', with Cl from the samples.
+
+    The run itself has projections in the place of responses, which are the same by Stein's lemma: what is left is the
+    sampling error, about 1/sqrt(N) for the tangents.  It was 1.8e-3, 6e-4 and 1.1e-4 at N = 2^11, 2^13 and 2^15.
+    """
+    delta, eta, errors = 3.0, 0.2, []
+    for N in (1 << 11, 1 << 15):
+        run = DMFT("half-quad", "pseudo-huber", "z**2", 2, delta=delta, eta=eta, n_samples=N).run(5)
+        L = np.stack([run.network.force(u, run.y) for u in run.fields])
+        C, worst = run.covariances, 0.0
+        for t in range(5):
+            for s in range(t + 1):
+                pull = sum(run.loss_response[t, r] @ C[r, s] for r in range(t + 1))
+                noise = sum((L[t] @ L[r].T / N) @ run.weight_response[s, r].T for r in range(s))
+                expected = C[t, s] - eta * pull + eta**2 / delta * (0 if s == 0 else noise)
+                worst = max(worst, float(np.max(np.abs(C[t + 1, s] - expected))))
+        errors.append(worst)
+    assert errors[1] < 4e-4
+    assert errors[1] < errors[0] / 4.0
 
 
-def test_covariances_follow_their_recursion():
-    """C(t+1, s) = C(t, s) - eta (sum Rl C + ...) + eta^2/delta sum Cl Rw', with Cl from the samples."""
-    delta, eta = 3.0, 0.2
-    run = DMFT("half-quad", "pseudo-huber", "z**2", 2, delta=delta, eta=eta, n_samples=2048).run(6)
-    L = np.stack([run.network.force(u, run.y) for u in run.fields])
-    N, C = len(run.y), run.covariances
-    for t in range(5):
-        for s in range(t + 1):
-            pull = sum(run.loss_response[t, r] @ C[r, s] for r in range(t + 1))
-            noise = sum((L[t] @ L[r].T / N) @ run.weight_response[s, r].T for r in range(s))
-            expected = C[t, s] - eta * pull + eta**2 / delta * (0 if s == 0 else noise)
-            assert np.max(np.abs(C[t + 1, s] - expected)) < 1e-9
+def test_late_covariances_hardly_depend_on_the_sample():
+    """Two scramblings of 8192 points, 50 steps: apart by 0.04 with sampled responses, by less than 0.02 now."""
+    kwargs = {"delta": 4.0, "eta": 0.2, "n_samples": 1 << 13}
+    first, second = (DMFT("gelu", "pseudo-huber", "z**2", rng=seed, **kwargs).run(50) for seed in (0, 1))
+    assert np.max(np.abs(first.covariances - second.covariances)) < 0.02
+    assert np.max(np.abs(first.test_risk - second.test_risk)) < 2e-3
+
+
+def test_fresh_fields_have_the_covariances():
+    """theta(s) . theta(r) = O(s) O(r)' + Q(s) Q(r)': against weights that are moved by hand, in one step."""
+    delta, eta = 2.0, 0.3
+    kwargs = {"delta": delta, "eta": eta, "covariance": 2.0, "overlaps": [[0.5]], "n_samples": 1 << 14}
+    run = DMFT("tanh", "square", "z", **kwargs).run(1)
+    L = run.network.force(run.fields[0], run.y)[0]
+    # theta(1) = theta(0) - eta X' L / n: mean products with theta(0), theta*, and the noise E[L^2] / delta
+    pull, star = np.mean(L * run.fields[0, 0]), np.mean(L * run.z[:, 0])
+    assert abs(run.covariances[1, 0, 0, 0] - (2.0 - eta * pull)) < 1e-12
+    assert abs(run.overlaps[1, 0, 0] - (0.5 - eta * star)) < 1e-12
+    rest = (pull - 0.5 * star) / np.sqrt(1.75)  # along the part of theta(0) across theta*
+    square = 2.0 - 2.0 * eta * pull + eta**2 * (star**2 + rest**2 + np.mean(L * L) / delta)
+    assert abs(run.covariances[1, 1, 0, 0] - square) < 1e-12
 
 
 @pytest.mark.parametrize("link", ["z", "z**2"])
