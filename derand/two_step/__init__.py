@@ -5,6 +5,7 @@ from derand.two_step.alignment import AlignmentTheory, reuse_exponent, theory_al
 from derand.two_step.assumptions import AssumptionWarning
 from derand.two_step.bbp import Spike, bbp, mp_edges, tracy_widom_cdf, tracy_widom_quantile, tw_threshold
 from derand.two_step.bulk import BulkEdge, bulk_edge, localised_rows
+from derand.two_step.chance import sampling_chance
 from derand.two_step.count import is_single_step, new_spike_orders, predicted_count, spike_exponents
 from derand.two_step.diagram import PhaseDiagram, Problem, phase_diagram, random_problem
 from derand.two_step.directions import LowRank, learned_directions, low_rank_part
@@ -60,6 +61,7 @@ __all__ = [
     "predicted_count",
     "random_problem",
     "reuse_exponent",
+    "sampling_chance",
     "spike_exponents",
     "step_sizes",
     "theory_alignment",

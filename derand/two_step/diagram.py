@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 import os
+import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -84,6 +85,8 @@ class PhaseDiagram(ResultRepr):
         Singular values of the low-rank part, filled up with zeros.
     n_neurons : int
         N.
+    is_complete : bool
+        Whether all exponents of the first step that were asked for are there, or a time limit came before the last.
     """
 
     alphas1: tuple[float, ...]
@@ -94,6 +97,7 @@ class PhaseDiagram(ResultRepr):
     own: IntArray
     theta: FloatArray
     n_neurons: int
+    is_complete: bool = True
 
     @property
     def agreement(self) -> float:
@@ -179,6 +183,7 @@ def phase_diagram(
     level: float = 0.999,
     n_jobs: int | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
+    time_limit: float | None = None,
     callback: Callable[[int, int], object] | None = None,
 ) -> PhaseDiagram:
     r"""Return predicted and counted numbers of outliers of W2 over a grid of step size exponents.
@@ -206,6 +211,9 @@ def phase_diagram(
     checkpoint : path, optional
         File (.npz) to which finished rows are written; a run that finds rows of the same problem there doesn't repeat
         them.
+    time_limit : float, optional
+        Seconds after which no further row is started, > 0; at least one row is computed, and the finished ones come
+        back.
     callback : callable, optional
         Called with the numbers of finished rows and of all rows.
 
@@ -237,6 +245,8 @@ def phase_diagram(
     >>> found.asymptotic.tolist(), found.counted.shape
     ([[1], [2]], (2, 1))
     """
+    limit = math.inf if time_limit is None else check_scalar(time_limit, "time_limit", low=0.0, low_open=True)
+    end = time.monotonic() + limit
     shared, etas = _prepare(X, y, W0, a0, as_activation(activation), (alphas1, alphas2), kappas, batch, level)
     rows: dict[int, dict[str, Any]] = {}
     key = _fingerprint(shared, etas)
@@ -249,12 +259,17 @@ def phase_diagram(
             _save(Path(checkpoint), key, rows)
         if callback is not None:
             callback(len(rows), len(etas[0]))
-    tables = {name: np.array([rows[i][name] for i in range(len(etas[0]))]) for name in _FIELDS}
+        if time.monotonic() >= end:
+            break
+    done = sorted(rows)
+    alphas1 = [alphas1[i] for i in done]
+    tables = {name: np.array([rows[i][name] for i in done]) for name in _FIELDS}
     asymptotic = np.array(
         [[predicted_count(a, b, coefficients=shared.activation) for b in alphas2] for a in alphas1], dtype=np.int64
     )
     floats = [tuple(float(as_exponent(alpha)) for alpha in alphas) for alphas in (alphas1, alphas2)]
-    return PhaseDiagram(floats[0], floats[1], asymptotic, **tables, n_neurons=shared.a0.size)
+    complete = len(done) == len(etas[0])
+    return PhaseDiagram(floats[0], floats[1], asymptotic, **tables, n_neurons=shared.a0.size, is_complete=complete)
 
 
 def _prepare(

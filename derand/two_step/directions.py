@@ -161,7 +161,9 @@ def _direction(result: TwoStepResult, order: int, *, memory: bool) -> FloatArray
     return np.asarray(second.X.T @ (second.y * weights) / second.y.size)
 
 
-def sample_weights(result: TwoStepResult, order: int, *, memory: bool, power: int = 0) -> FloatArray:
+def sample_weights(
+    result: TwoStepResult, order: int, *, memory: bool, power: int = 0, along: FloatArray | None = None
+) -> FloatArray:
     """Return E[z^power sigma^(k+1)(z) v^k]/k! for every sample of the second step; T_k for power 0.
 
     Parameters
@@ -174,6 +176,8 @@ def sample_weights(result: TwoStepResult, order: int, *, memory: bool, power: in
         Whether v has the memory of the sample.
     power : {0, 1}, default 0
         Power of the pre-activation.
+    along : ndarray of shape (d,), optional
+        What to add to the direction of the first step.
 
     Returns
     -------
@@ -182,7 +186,7 @@ def sample_weights(result: TwoStepResult, order: int, *, memory: bool, power: in
     """
     first, second, activation = result.first, result.second, result.activation
     n1, reuse = first.y.size, result.batch == "reuse"
-    s = second.X @ (first.X.T @ first.y / n1)
+    s = second.X @ (first.X.T @ first.y / n1 + (0.0 if along is None else along))
     # |x_j|^2/n instead of its limit gamma: the sample's own contribution, exactly.
     own = np.einsum("ij,ij->i", second.X, second.X) / n1 * second.y if reuse else np.zeros_like(second.y)
     if memory:

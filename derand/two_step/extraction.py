@@ -46,15 +46,15 @@ class Alignment(NamedTuple):
         Cosine of direction i with target j, with its sign.
     span : ndarray of shape (K,)
         Norm of the projection of the unit target j on the span of all directions.
-    chance : float
-        Root mean square of ``span`` for random directions, sqrt(m/d).
+    chance : float or ndarray of shape (K,)
+        Root mean square of ``span`` by chance: sqrt(m/d), that of random directions, or the given one.
     corrected : ndarray of shape (K,)
-        ``span`` with the chance level taken out: sqrt((span^2 - m/d)/(1 - m/d)), 0 where negative.
+        ``span`` with the chance level taken out: sqrt((span^2 - chance^2)/(1 - chance^2)), 0 where negative.
     """
 
     cosine: FloatArray
     span: FloatArray
-    chance: float
+    chance: float | FloatArray
     corrected: FloatArray
 
     def _repr_html_(self) -> str:
@@ -141,7 +141,7 @@ def _regress(rows: FloatArray, a: FloatArray, m: int) -> FloatArray:
     return np.asarray(coefficients)
 
 
-def alignment(directions: Any, targets: Any) -> Alignment:
+def alignment(directions: Any, targets: Any, *, chance: Any = None) -> Alignment:
     """Return the alignment of directions with targets, and what chance would give.
 
     Parameters
@@ -150,6 +150,8 @@ def alignment(directions: Any, targets: Any) -> Alignment:
         Learned directions, of any length.
     targets : array_like of shape (K, d) or (d,)
         Target directions, of any length.
+    chance : float or array_like of shape (K,), optional
+        Level of chance in [0, 1), such as `sampling_chance`; that of uniformly random directions by default.
 
     Returns
     -------
@@ -159,7 +161,7 @@ def alignment(directions: Any, targets: Any) -> Alignment:
     Raises
     ------
     InputError
-        If shapes don't fit together, or a target is zero.
+        If shapes don't fit together, a target is zero, or the level is out of range.
 
     Notes
     -----
@@ -183,6 +185,11 @@ def alignment(directions: Any, targets: Any) -> Alignment:
     unit = directions / np.where(sizes > 0.0, sizes, 1.0)[:, None]
     basis = scipy.linalg.orth(unit.T, rcond=1e-10) if np.any(sizes > 0.0) else np.zeros((unit.shape[1], 0))
     span = np.minimum(np.linalg.norm(basis.T @ targets.T, axis=0), 1.0)
-    share = basis.shape[1] / unit.shape[1]
-    excess = np.maximum(span**2 - share, 0.0) / max(1.0 - share, 1e-300) if share < 1.0 else np.ones_like(span)
-    return Alignment(unit @ targets.T, span, math.sqrt(share), np.sqrt(excess))
+    level: float | FloatArray = math.sqrt(basis.shape[1] / unit.shape[1])
+    if chance is not None:
+        level = np.broadcast_to(check_array(chance, "chance"), span.shape)
+        if not np.all((level >= 0.0) & (level < 1.0)):
+            raise InputError("chance must lie in [0, 1)")
+    share = np.broadcast_to(np.square(level), span.shape)
+    excess = np.where(share < 1.0, np.maximum(span**2 - share, 0.0) / np.maximum(1.0 - share, 1e-300), 1.0)
+    return Alignment(unit @ targets.T, span, level, np.sqrt(excess))

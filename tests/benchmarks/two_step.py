@@ -33,6 +33,7 @@ from derand.two_step import (
     predict_outliers,
     predicted_count,
     random_problem,
+    sampling_chance,
     step_sizes,
     theory_alignment,
     two_step_update,
@@ -161,37 +162,47 @@ def grid(size=2000):
 
 
 def learn(link, gamma, size, alphas, series, batch, seed, method="wls", kappa=0.7):
-    """Return the projection of the target on the directions extracted from W2 - W0."""
+    """Return the projection of the target on the directions extracted from W2 - W0, and what chance gives."""
     n = round(size / gamma) * (2 if batch == "fresh" else 1)
     problem = random_problem(size, size, n, [link], rng=seed)
     etas = step_sizes(problem.X, problem.y, size, series, alphas=alphas, kappas=(kappa, kappa), batch=batch)
     run = two_step_update(*problem[:4], *etas, activation=series, batch=batch, dtype=np.float32)
     found = extract_directions(run.W2 - run.W0, run.a0, len(series) - 1, method=method)
-    return alignment(found.directions, problem.directions)
+    chance = sampling_chance(run, problem.directions)
+    return float(alignment(found.directions, problem.directions).span[0]), float(chance[0])
+
+
+def without_chance(pairs):
+    """Return root mean square alignment with that of chance taken out, and the standard error of its square."""
+    excess = np.array([span**2 - chance**2 for span, chance in pairs])
+    mean = float(np.mean(excess))
+    return math.copysign(math.sqrt(abs(mean)), mean), float(np.std(excess, ddof=1)) / math.sqrt(excess.size)
 
 
 def learning():
     """Bar 5: reuse against fresh, weighted least squares against singular vectors."""
     met = []
+    limit = theory_alignment(he23, 0.5, kmax=1).span[0]
     for size, seeds in ((250, 8), (500, 8), (1000, 8), (2000, 8)):
         spans = {
             batch: [learn(he23, 0.5, size, (0.45, 0.3), [0.0, 1.0, 0.5], batch, seed) for seed in range(seeds)]
             for batch in ("reuse", "fresh")
         }
-        reuse, fresh = (float(np.mean([found.span[0] for found in spans[batch]])) for batch in ("reuse", "fresh"))
-        corrected = float(np.mean([found.corrected[0] for found in spans["fresh"]]))
-        text = f"(He2+He3)/sqrt2, gamma=0.5, N={size}: reuse, fresh, fresh corrected for chance"
-        limit = theory_alignment(he23, 0.5, kmax=1).span[0]
-        result = line(
-            text, f"{reuse:.3f}, {fresh:.3f}, {corrected:.3f}; limit {limit:.3f}, 0", "0.35, 0.10 at 2000",
-            reuse >= 0.35 and fresh <= 0.10,
-        )  # fmt: skip
-        if size == 2000:
-            met.append(result)
+        raw, chance = ({b: float(np.mean([pair[k] for pair in spans[b]])) for b in spans} for k in (0, 1))
+        (reuse, _), (fresh, error) = without_chance(spans["reuse"]), without_chance(spans["fresh"])
+        text = (
+            f"(He2+He3)/sqrt2, gamma=0.5, N={size}: reuse {raw['reuse']:.3f}, fresh {raw['fresh']:.3f} where chance "
+            f"gives {chance['reuse']:.3f}, {chance['fresh']:.3f}; limits {limit:.3f}, 0; without chance"
+        )
+        figure = f"{reuse:.3f}, {fresh:.3f} (square {fresh * abs(fresh):.4f} +- {error:.4f})"
+        if size < 2000:
+            print(f"     {text}: {figure}", flush=True)
+        else:
+            met.append(line(text, figure, "0.35, 0.10", min(reuse, raw["reuse"]) >= 0.35 and fresh <= 0.10))
     series, alphas = [0.0, 1.0, 0.5, 1.0 / 6.0], (0.45, 0.45)
     limit = float(theory_alignment(ie3, 0.2, kmax=2, memory=True, coefficients=series).span[0])
     spans = {
-        method: np.mean([learn(ie3, 0.2, 1000, alphas, series, "reuse", seed, method).span[0] for seed in range(4)])
+        method: np.mean([learn(ie3, 0.2, 1000, alphas, series, "reuse", seed, method)[0] for seed in range(4)])
         for method in ("wls", "svd")
     }
     ratio, off = spans["wls"] / spans["svd"], abs(spans["wls"] / limit - 1.0)

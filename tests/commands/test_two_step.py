@@ -28,7 +28,7 @@ def test_one_network(capsys, tmp_path):
     first = document["predicted"]["singular_values"][0]
     assert document["counted"]["singular_values"][0] == pytest.approx(first, rel=0.05)
     assert document["status"] == "finished"
-    assert document["predicted"]["own"] == 0
+    assert 0 <= document["predicted"]["own"] <= document["predicted"]["count"]
     assert len(document["alignment"]["wls"]) == 2
     assert all(0 < chance < 1 for chance in document["alignment"]["sampling_chance"])
     assert document["alignment"]["wls"][0] > 2 * document["alignment"]["chance"]

@@ -109,6 +109,7 @@ COMMAND_LINES = {
             (["--checkpoint", "rows.npz"], "--diagram"),
         ],
         usage=[["--link", "cubic"], ["--neurons", "many"], ["extra"]],
+        early=["--neurons", "100", "--time-limit", "1e-9"],
         picture=["--neurons", "100"],
     ),
     "embed": Lines(

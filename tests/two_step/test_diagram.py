@@ -85,6 +85,22 @@ def test_a_diagram_is_resumed(tmp_path, monkeypatch):
         np.testing.assert_array_equal(found.theta, whole.theta)
 
 
+@pytest.mark.parametrize("n_jobs", [None, 2])
+def test_a_time_limit_leaves_the_finished_rows(n_jobs):
+    import joblib
+
+    whole = phase_diagram(["0.4"], _A2, *_P[:4], activation=_SERIES)
+    with joblib.parallel_config(backend="threading"):
+        part = phase_diagram(["0.4", 0.1], _A2, *_P[:4], activation=_SERIES, time_limit=1e-9, n_jobs=n_jobs)
+    assert whole.is_complete
+    assert (part.alphas1, part.is_complete) == ((0.4,), False)
+    np.testing.assert_array_equal(part.counted, whole.counted)
+    np.testing.assert_array_equal(part.asymptotic, whole.asymptotic)
+    for bad in (0.0, math.nan):
+        with pytest.raises(InputError, match="time_limit"):
+            phase_diagram([0.1], [0.1], *_P[:4], activation=_SERIES, time_limit=bad)
+
+
 def test_a_foreign_checkpoint_is_refused(tmp_path):
     path = tmp_path / "rows.npz"
     phase_diagram([0.1], [0.1], *_P[:4], activation=_SERIES, checkpoint=path)

@@ -64,6 +64,14 @@ def test_chance_level():
     assert found[0].chance == pytest.approx(math.sqrt(2 / 50))
 
 
+def test_given_level_of_chance():
+    """(1/2 - 1/4)/(1 - 1/4) = 1/3, and nothing below the level."""
+    found = alignment([[2.0, 0.0, 0.0]], [[1.0, 1.0, 0.0], [0.0, 1.0, 1.0]], chance=[0.5, 0.2])
+    np.testing.assert_allclose(found.corrected, [math.sqrt(1 / 3), 0.0], atol=1e-15)
+    np.testing.assert_array_equal(found.chance, [0.5, 0.2])
+    assert alignment([[2.0, 0.0, 0.0]], [1.0, 1.0, 0.0], chance=0.5).corrected[0] == pytest.approx(math.sqrt(1 / 3))
+
+
 def test_projection_on_a_span():
     found = alignment([[1.0, 0, 0, 0], [1.0, 1.0, 0, 0]], [[0.0, 2.0, 0, 0], [0, 0, 1.0, 0]])
     np.testing.assert_allclose(found.cosine, [[0, 0], [math.sqrt(0.5), 0]], atol=1e-15)
@@ -84,6 +92,8 @@ def test_projection_on_a_span():
         (lambda: extract_directions(np.eye(3), np.ones(3), method="pca"), "method"),
         (lambda: alignment(np.eye(3), np.eye(2)), "targets"),
         (lambda: alignment(np.eye(3), np.zeros(3)), "targets"),
+        (lambda: alignment(np.eye(3)[:1], np.ones(3), chance=1.0), "chance"),
+        (lambda: alignment(np.eye(3)[:1], np.ones(3), chance=-0.1), "chance"),
     ],
 )
 def test_bad_input(call, match):
