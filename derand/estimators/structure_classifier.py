@@ -100,12 +100,13 @@ class StructureClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cla
         Raises
         ------
         InputError
-            If there's one class only or a parameter is out of range.
+            If there's one class only, a label is missing or a parameter is out of range.
 
         Notes
         -----
         scikit-learn's own validation raises ValueError for NaN, infinity and too few samples, TypeError for sparse X.
         """
+        _check_labels(y)
         X, y = validate_data(self, X, y, dtype=np.float64, ensure_min_samples=2)
         check_classification_targets(y)
         self.classes_, labels = np.unique(y, return_inverse=True)
@@ -189,3 +190,17 @@ class StructureClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cla
         """
         best = np.argmax(self.predict_log_proba(X), axis=1)
         return self.classes_[best]
+
+
+def _check_labels(y: Any) -> None:
+    """Raise where a label is None, NaN or pandas' NA: scikit-learn's message wouldn't say that it is about y."""
+    labels = np.asarray(y)
+    if labels.dtype != object or labels.ndim != 1:
+        return
+    absent = [
+        k
+        for k, label in enumerate(labels)
+        if label is None or type(label).__name__ == "NAType" or (isinstance(label, float) and label != label)
+    ]
+    if absent:
+        raise InputError(f"y has {len(absent)} missing labels, the first in row {absent[0]}: leave out such rows")

@@ -35,3 +35,11 @@ def test_ring(ring):
 def test_one_class_is_refused(ring):
     with pytest.raises(InputError, match="1 class"):
         StructureClassifier().fit(ring[0], np.zeros(300))
+
+
+@pytest.mark.parametrize("absent", [None, float("nan")], ids=["None", "NaN"])
+def test_missing_labels_are_named(absent):
+    X, y = np.random.default_rng(0).standard_normal((6, 2)), np.array(list("ababab"), dtype=object)
+    y[3] = absent
+    with pytest.raises(InputError, match="y has 1 missing labels, the first in row 3: leave out"):
+        StructureClassifier(1).fit(X, y)
