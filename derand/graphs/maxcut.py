@@ -26,6 +26,8 @@ def maxcut(
     time_limit: float | None = None,
     callback: Callable[[MaxCutResult], object] | None = None,
     seed: RNGLike = None,
+    n_starts: int = 1,
+    n_jobs: int | None = None,
 ) -> MaxCutResult:
     """Return a near-best cut of a graph with a proved upper bound on all cuts.
 
@@ -55,6 +57,10 @@ def maxcut(
         Called with the present `MaxCutResult` after every stage; a true answer ends the run.
     seed : int, Generator or None
         Random stream of the search.  None means 0: the answer is the same on every run.
+    n_starts : int, default 1
+        Independent searches, whose cuts are recombined; each takes the effort's whole work.
+    n_jobs : int, optional
+        How many of them run at the same time, as in joblib; the answer doesn't depend on it.
 
     Returns
     -------
@@ -94,6 +100,8 @@ def maxcut(
         time_limit=time_limit,
         callback=_labelled_callback(callback, labelled, weight),
         rng=0 if seed is None else seed,
+        n_starts=n_starts,
+        n_jobs=n_jobs,
     )
     return MaxCutResult(solution, labelled, weight)
 

@@ -15,9 +15,11 @@ from derand.maxcut.clock import Clock
 from derand.maxcut.derandomize import Derandomization, derandomize
 from derand.maxcut.exhaustive import best_cut_exhaustive
 from derand.maxcut.local_search import one_flip, tabu_search
+from derand.maxcut.multistart import StartSettings, search_starts
 from derand.maxcut.problem import IndexArray, MaxCutProblem, SideArray
 from derand.maxcut.relaxation import Relaxation, solve_relaxation
-from derand.maxcut.search import search_cut, sweep_work
+from derand.maxcut.renormalization import SearchRun
+from derand.maxcut.search import fuse, search_cut, sweep_work
 
 __all__ = ["KernelSolver", "Settings"]
 
@@ -39,12 +41,14 @@ _TABU_LIMIT = 1000
 
 @dataclass(frozen=True)
 class Settings:
-    """What a run was asked to do: rounding method, sweeps and work of the search, whether to prove a bound."""
+    """What a run was asked to do: rounding, sweeps and work of a search, whether to prove a bound, searches, jobs."""
 
     method: str
     sweeps: float
     work: float
     bound: bool
+    n_starts: int = 1
+    n_jobs: int | None = None
 
 
 class KernelSolver:
@@ -156,9 +160,22 @@ class KernelSolver:
         if self.problem.n > _LARGE and self.settings.work <= 3e11:
             work = min(work, _LARGE_WORK)
         is_done = target is not None and self.problem.cut_value(self.side) >= target
-        if work <= 0.0 or is_done or self.problem.n <= _ALL_CUTS or self.clock.is_over():
+        has_nothing_to_do = work <= 0.0 and self.settings.n_starts == 1
+        if has_nothing_to_do or is_done or self.problem.n <= _ALL_CUTS or self.clock.is_over():
             return
-        found = search_cut(
+        if self.settings.n_starts == 1:
+            self._keep(self._restored(self._single_search(work, target)))
+        else:
+            self._many_searches(work, target)
+        if work > 0.0 and self.problem.n <= _TABU_LIMIT:
+            start = self.side[self._order]
+            last = tabu_search(self._ordered, start, n_steps=5000, should_stop=self.clock.is_over)
+            self._keep(self._restored(last))
+        self.notify("search")
+
+    def _single_search(self, work: float, target: int | float | None) -> SideArray:
+        """Return the cut of a search from the best cut so far, told of round by round."""
+        return search_cut(
             self._ordered,
             self.side[self._order][:, None],
             work=work,
@@ -167,12 +184,25 @@ class KernelSolver:
             target=target,
             report=self._report,
         )
-        self._keep(self._restored(found))
-        if self.problem.n <= _TABU_LIMIT:
-            start = self.side[self._order]
-            last = tabu_search(self._ordered, start, n_steps=5000, should_stop=self.clock.is_over)
-            self._keep(self._restored(last))
-        self.notify("search")
+
+    def _many_searches(self, work: float, target: int | float | None) -> None:
+        """Keep the best cut of independent searches and of what becomes of them together."""
+        if self._relaxation is None:
+            return
+        is_large = self.problem.n > _LARGE
+        evaluations = _LARGE_EVALUATIONS if is_large else _EVALUATIONS
+        settings = StartSettings(self.settings.method, evaluations, work, target)
+        vectors, side = self._relaxation.vectors[self._order], self.side[self._order]
+        streams, found = self.stream.spawn(self.settings.n_starts), []
+        for cut in search_starts(
+            self._ordered, vectors, side, settings, streams, clock=self.clock, n_jobs=self.settings.n_jobs
+        ):
+            found.append(cut)
+            self._report("start", cut)
+        is_done = target is not None and self.problem.cut_value(self.side) >= target
+        if work > 0.0 and not is_done and not self.clock.is_over():
+            run = SearchRun(self.clock, self.stream.spawn(1)[0])
+            self._keep(self._restored(fuse(self._ordered, np.column_stack(found), run)))
 
     def _report(self, stage: str, side: SideArray) -> None:
         """Keep a cut of the search and tell about it."""

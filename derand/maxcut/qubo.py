@@ -151,7 +151,8 @@ def solve_qubo(Q: Any, offset: Any = 0, *, symmetric: bool | None = None, **opti
     symmetric : bool, optional
         As in `from_qubo`.
     **options
-        Passed to `solve_maxcut`: ``method``, ``effort``, ``bound``, ``time_limit``, ``callback``, ``rng``.
+        Passed to `solve_maxcut`: ``method``, ``effort``, ``bound``, ``time_limit``, ``callback``, ``rng``,
+        ``n_starts``, ``n_jobs``.
 
     Returns
     -------

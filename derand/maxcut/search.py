@@ -26,9 +26,13 @@ _FIRST_SWEEPS, _REHEAT_SWEEPS = 1000, 5000
 _LONGEST_SWEEPS = (16_000, 4000)
 # Temperatures of reheating: the first reorganises regions, the second mends details.
 _REHEAT = (0.5, 0.5, 0.35)
-_LONG_SHARE = 1.0 / 3.0
+_LONG_SHARE = 0.5
+# Last temperatures that compete in a short trial on large graphs: which is better depends on the graph.
+_COLD = (0.1, 0.2)
 # A search ends when so many independent rounds have ended at the best value.
 _ENOUGH_HITS = 5
+# So many reheatings in a row without a gain mean that another long run is worth more.
+_MAX_STALLS = 2
 # Renormalization: sweeps on every level, replicas on small and on large graphs, levels below the first as its multiple.
 _RENORMALIZATION_SWEEPS = 400
 _RENORMALIZATION_REPLICAS = (32, 64)
@@ -225,15 +229,18 @@ class _Rounds:
         self.annealer = PopulationAnnealer(pool.problem)
         # On large graphs fewer replicas with more sweeps, and a hotter start, reach higher at equal work.
         self.replicas, self.hot = (_REPLICAS // 2, 0.8) if pool.problem.n > _SMALL else (_REPLICAS, 0.6)
+        self.cold = _COLD[0]
         self.unit = float(sweep_work(pool.problem) + 4000 * self.annealer.n_classes / _REPLICAS)
-        self.left = work
+        self.left = self.work = work
         self.sweeps = _FIRST_SWEEPS
-        self.hits, self.reheats, self.is_long = 0, 0, False
+        self.hits, self.reheats, self.stalls, self.is_long = 0, 0, 0, False
         self.best: dict[str, int | float] = {}
 
     def is_over(self) -> bool:
         """Whether the work, the time or the reason to search is used up."""
-        return self._is_solved() or self.left < 10 * self.unit or self.hits >= _ENOUGH_HITS or self.run.clock.is_over()
+        is_stuck = self.stalls >= _MAX_STALLS and self.left < _LONG_SHARE * self.work
+        is_spent = self.left < 10 * self.unit or self.hits >= _ENOUGH_HITS
+        return is_spent or is_stuck or self._is_solved() or self.run.clock.is_over()
 
     def _is_solved(self) -> bool:
         """Whether the cut can't be improved."""
@@ -249,7 +256,7 @@ class _Rounds:
             is_trial = count < len(kinds)
             second_chance = count % 4 == 0 and not self.is_long
             kind = kinds[count] if is_trial else ranked[-1] if second_chance else ranked[0]
-            is_main = not is_trial and kind == ranked[0]
+            is_main, was_long = not is_trial and kind == ranked[0], self.is_long
             if kind == "chain":
                 self._note(kind, self._chain())
             elif kind == "renormalization":
@@ -259,7 +266,8 @@ class _Rounds:
             else:
                 self._note(kind, self._population(is_main=is_main))
             count += 1
-            if count == 4 or count % 8 == 0:
+            has_long_run = self.is_long and not was_long
+            if count == 4 or count % 8 == 0 or has_long_run:
                 self._fuse()
         if not self._is_solved():
             self._fuse()
@@ -281,13 +289,24 @@ class _Rounds:
     def _population(self, *, is_main: bool) -> SideArray:
         """Return the best cut of a population annealing, longer than the one before."""
         sweeps = self._affordable(self.sweeps)
-        possible = self._affordable(int(self.left / (self.replicas * self.unit)) + 1)
         if self.pool.problem.n > _SMALL and is_main:
-            # One long run pays on large graphs; the rest goes into reheating its result.
-            sweeps, self.is_long = max(sweeps, int(_LONG_SHARE * possible)), True
+            # Long runs pay on large graphs, and reheating what they found for as long as it gains.
+            share = int(_LONG_SHARE * self.work / (self.replicas * self.unit))
+            sweeps, self.is_long = self._affordable(max(sweeps, share)), True
         self.sweeps = min(2 * self.sweeps, _LONGEST_SWEEPS[self.pool.problem.n > _SMALL])
         self.left -= sweeps * self.replicas * self.unit
-        found = self.run.anneal(self.annealer, sweeps, n_replicas=self.replicas, hot=self.hot)
+        if self.pool.problem.n <= _SMALL or is_main:
+            return self._annealed(sweeps, self.cold)
+        self.left -= sweeps * self.replicas * self.unit
+        trials = [self._annealed(sweeps, cold) for cold in _COLD]
+        values = [self.pool.problem.cut_value(trial) for trial in trials]
+        winner = values.index(max(values))
+        self.cold = _COLD[winner]
+        return trials[winner]
+
+    def _annealed(self, sweeps: int, cold: float) -> SideArray:
+        """Return the best cut of one population."""
+        found = self.run.anneal(self.annealer, sweeps, n_replicas=self.replicas, hot=self.hot, cold=cold)
         mixed, _ = recombine(self.pool.problem, np.ascontiguousarray(found[:, 0]), found[:, 1:])
         return one_flip(self.pool.problem, mixed)
 
@@ -326,12 +345,17 @@ class _Rounds:
         """Put a round's cut into the pool and count how often the best value came up."""
         value, before = self.pool.problem.cut_value(side), self.pool.value
         self.best[stage] = max(value, self.best.get(stage, value))
-        if value > before:
-            self.hits = 0
-        self.hits += int(value >= before)
         self.pool.add(side[:, None])
-        if stage != "reheating":
+        if value > before:
+            self.hits, self.stalls = 0, 0
+        if stage == "reheating":
+            # It starts at the best cut: ending there is no independent hit.
+            self.stalls += int(value <= before)
+        else:
+            self.hits += int(value >= before)
             self.raw.add(side[:, None])
+        # A long run that found nothing new leaves nothing to reheat.
+        self.is_long = self.is_long and self.stalls < _MAX_STALLS
         if self.report is not None:
             self.report(stage, self.pool.best)
 
@@ -343,6 +367,6 @@ class _Rounds:
         sides = np.concatenate([self.pool.sides[:, :1], self.raw.sides], axis=1)
         self.pool.add(fuse(self.pool.problem, sides, self.run)[:, None])
         if self.pool.value > before:
-            self.hits = 0
+            self.hits, self.stalls = 0, 0
         if self.report is not None:
             self.report("fusion", self.pool.best)

@@ -15,6 +15,7 @@ from derand._utils.html import ResultRepr, result_html
 from derand._utils.rng import RNGLike, check_rng
 from derand._utils.threads import blas_threads
 from derand._utils.validation import check_int, check_option
+from derand.exceptions import InputError
 from derand.maxcut.certificate import Certificate, KernelBound, ProvedBound, combine_bounds
 from derand.maxcut.clock import Clock
 from derand.maxcut.derandomize import GOEMANS_WILLIAMSON, METHODS, Derandomization
@@ -156,6 +157,8 @@ def solve_maxcut(
     time_limit: float | None = None,
     callback: Callable[[MaxCutSolution], object] | None = None,
     rng: RNGLike = 0,
+    n_starts: int = 1,
+    n_jobs: int | None = None,
 ) -> MaxCutSolution:
     """Return a near-best cut with a proved upper bound.
 
@@ -180,9 +183,16 @@ def solve_maxcut(
         Seconds after which the best cut so far is returned with what is proved by then.  A factorisation under way
         isn't interrupted.
     callback : callable, optional
-        Called with the present `MaxCutSolution` after every stage that changes it; a true answer ends the run.
+        Called with the present `MaxCutSolution` after every stage that changes it; a true answer ends the run.  With
+        several starts, a stage is a whole search.
     rng : int, Generator, SeedSequence or None, default 0
         The random stream of the search.
+    n_starts : int, default 1
+        Independent searches, each with the effort's whole work and its own random stream; for the method "sosp" each
+        begins at the derandomized cut of another direction of the relaxation.  What they found is recombined.
+    n_jobs : int, optional
+        Searches at the same time, as in joblib; -1 for all cores.  None for one, or what the surrounding
+        ``joblib.parallel_config`` says.  They run in threads, or in processes where ``parallel_config`` says so.
 
     Returns
     -------
@@ -198,9 +208,9 @@ def solve_maxcut(
 
     Notes
     -----
-    The same bits for the same ``rng`` without a time limit, on any number of BLAS threads.  Relabelling the vertices
-    doesn't change the value where `derand.maxcut.canonical.canonical_order` can tell them apart or the graph's symmetry
-    exchanges them, for kernels of up to 50,000 vertices that the reductions bring to the same form.
+    The same bits for the same ``rng`` without a time limit, on any number of BLAS threads and jobs.  Relabelling the
+    vertices doesn't change the value where `derand.maxcut.canonical.canonical_order` can tell them apart or the graph's
+    symmetry exchanges them, for kernels of up to 50,000 vertices that the reductions bring to the same form.
 
     The value is never below the expected cut of the relaxation for any method but "hyperplane" at effort 0.  Ctrl-C
     ends the run with the best cut so far and status "interrupted".
@@ -223,9 +233,13 @@ def solve_maxcut(
         if isinstance(effort, str)
         else names[check_int(effort, "effort", low=0, high=3)]
     )
+    n_jobs = None if n_jobs is None else check_int(n_jobs, "n_jobs")
+    if n_jobs == 0:
+        raise InputError("n_jobs must not be 0: pass -1 for all cores")
+    settings = Settings(method, *EFFORTS[name], bound, check_int(n_starts, "n_starts", low=1), n_jobs)
     clock, stream = Clock(time_limit), check_rng(rng)
     with blas_threads(1):
-        return _Driver(problem, Settings(method, *EFFORTS[name], bound), clock, callback, stream).run()
+        return _Driver(problem, settings, clock, callback, stream).run()
 
 
 class _Driver:

@@ -53,6 +53,14 @@ def test_certificate_and_graph_are_written(capsys, tmp_path):
     assert f"derand verify {graph} {proof}" in err
 
 
+def test_several_searches_do_not_depend_on_jobs(capsys, tmp_path):
+    path = tmp_path / "pentagon.txt"
+    path.write_text(PENTAGON)
+    documents = [_run([path, "--starts", 2, "--jobs", jobs], capsys)[1] for jobs in (1, 2)]
+    assert documents[0] == documents[1]
+    assert documents[0]["value"] == 4
+
+
 def test_without_a_bound(capsys, tmp_path):
     path = tmp_path / "pentagon.rud"
     path.write_text(PENTAGON, encoding="utf-8")
