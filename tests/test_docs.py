@@ -1,5 +1,6 @@
 """The documentation: every snippet runs, every page is reachable, every public name is in the reference."""
 
+import ast
 import doctest
 import importlib
 import inspect
@@ -83,6 +84,70 @@ def test_shell_snippets(page, tmp_path, monkeypatch, capsys):
             Path(words[target + 1]).write_text(out, encoding="utf-8")
         is_text = "--help" in words or "--version" in words or {"--output", "--json"} & set(words)
         assert is_text or json.loads(out)
+
+
+def _pieces(text):
+    """Return the text cut at its blocks of Python without a caption, as (text before, block) in order."""
+    pattern = r"^\.\. code-block:: python\n\n((?:(?:   .*)?\n)+)"
+    pieces, start = [], 0
+    for match in re.finditer(pattern, text, flags=re.MULTILINE):
+        pieces.append((text[start : match.start()], textwrap.dedent(match[1]).strip() + "\n"))
+        start = match.end()
+    return pieces
+
+
+def _libraries(block):
+    """Return the libraries that a block imports, and those that its imports need without saying so."""
+    nodes = [node for node in ast.walk(ast.parse(block)) if isinstance(node, (ast.Import, ast.ImportFrom))]
+    names = [node.module if isinstance(node, ast.ImportFrom) else node.names[0].name for node in nodes]
+    return {"rich" if name == "sklearn.callback" else name.split(".")[0] for name in names} - {"derand"}
+
+
+BLOCKS = [(page, k, block) for page in PAGES for k, (_, block) in enumerate(_pieces(TEXT[page]))]
+
+
+@pytest.mark.parametrize(
+    ("page", "index"),
+    [
+        pytest.param(
+            page,
+            k,
+            id=f"{_name(page)} {'-'.join(sorted(_libraries(block)))}",
+            # A cluster takes longer than five seconds to start.
+            marks=[pytest.mark.slow] if "distributed" in _libraries(block) else [],
+        )
+        for page, k, block in BLOCKS
+    ],
+)
+def test_blocks_that_need_another_library(page, index, tmp_path, monkeypatch, request):
+    """They run where the library is installed, after the lines above them; ``code  # value`` has that value."""
+    before, block = "".join(before for before, _ in _pieces(TEXT[page])[: index + 1]), _pieces(TEXT[page])[index][1]
+    for library in sorted(_libraries(block)):
+        pytest.importorskip(library)
+    monkeypatch.chdir(tmp_path)
+    _write_files(TEXT[page], tmp_path)
+    test = doctest.DocTestParser().get_doctest(before, {}, page.name, str(page), 0)
+    runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE)
+    assert runner.run(test, clear_globs=False).failed == 0
+    if "scheduler.example" in block:
+        from distributed import LocalCluster
+
+        cluster = LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None)
+        request.addfinalizer(cluster.close)
+        block = re.sub(r"tcp://scheduler\.example:\d+", cluster.scheduler_address, block)
+    exec(block, test.globs)
+    for line in block.splitlines():
+        code, mark, value = line.partition("  # ")
+        if mark:
+            assert repr(eval(code, test.globs)) == value.strip()
+    if "client" in test.globs:
+        assert test.globs["losses"] == test.globs["sweep"](test.globs["plateau_loss"], test.globs["settings"])
+        test.globs["client"].close()
+
+
+def test_blocks_that_need_another_library_are_found():
+    libraries = set().union(*(_libraries(block) for _, _, block in BLOCKS))
+    assert libraries >= {"pandas", "jax", "torch", "distributed", "rich"}
 
 
 def test_shell_snippets_are_found():
