@@ -128,7 +128,7 @@ def minimise_distortion(
     options : MinimaxOptions
         Limits.
     rng : Generator
-        Draws background pairs and the subsample.
+        Draws background pairs.
 
     Returns
     -------
