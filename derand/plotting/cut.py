@@ -192,7 +192,7 @@ class CutDisplay:
         ax.set_aspect("equal", adjustable="datalim")
         ax.set_axis_off()
         ax.autoscale_view()
-        ax.legend(loc="upper left", bbox_to_anchor=(0.0, 0.0), ncols=2, frameon=False)
+        ax.legend(loc="upper left", bbox_to_anchor=(0.0, 0.0), ncols=2, frameon=False, labelspacing=0.9)
 
     def _draw_history(self, ax: Axes) -> None:
         """Draw value and proved bound after every stage."""

@@ -247,7 +247,7 @@ class DistortionDisplay:
             xlim=(0.0, float(self.edges[-1])),
             title=f"{int(self.dimensions[0])} dimensions",
         )
-        ax.legend(title="largest distortion", frameon=False)
+        ax.legend(title="largest distortion", edgecolor="none", framealpha=0.9)  # over the curves, so not clear
 
     def _draw_dimensions(self, ax: Axes) -> None:
         """Draw the largest distortion of each map, and the lower bound, against the dimension."""

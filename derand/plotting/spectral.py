@@ -211,7 +211,7 @@ class SuccessDisplay:
                 value, color=_GREY, linestyle=("--", ":", "-.")[number % 3], label=f"{label} = {value:.3g}"
             )
         self.ax_.set(xlabel="samples / dimensions", ylabel="share of successful runs", ylim=(-0.05, 1.05))
-        self.ax_.legend(frameon=False)
+        self.ax_.legend(edgecolor="none", framealpha=0.9)
         return self
 
 
