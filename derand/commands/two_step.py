@@ -149,7 +149,9 @@ def _activation(text: str) -> Any:
     try:
         given: Any = [float(part) for part in text.split(",")]
     except ValueError:
-        given = text
+        return as_activation(text)
+    for coefficient in given:
+        check_scalar(coefficient, "--activation, each coefficient,", low=-1e6, high=1e6)
     return as_activation(given)
 
 

@@ -103,6 +103,7 @@ def test_links():
         (["--alpha2", "x"], "alpha2"),
         (["--activation", "softmax"], "activation"),
         (["--activation", "0,0,1"], "c_1"),
+        (["--activation", "0,1e308,1"], "--activation"),
         (["--neurons", "9"], "--neurons"),
         (["--samples", "9"], "--samples"),
         (["--noise", "-1"], "--noise"),
