@@ -15,7 +15,7 @@ from derand.structure.estimation.starts import next_directions, portfolio, subpr
 
 __all__ = ["RankStep", "bic", "fit_path", "fit_rank"]
 
-_SCREEN = 1000
+_SCREEN = 800
 _ROUGH_CENTRES = {1: 24, 2: 40, 3: 60}
 _MIDDLE = 6000
 #: A kernel with kinks has to beat the smooth one by this factor of GCV.
@@ -24,6 +24,12 @@ _MATERN_GAIN = 0.98
 _SURE = 3
 #: Cosine above which a direction counts as one that was there before.
 _SAME = 0.8
+#: A new basin worse than the best by this factor is given up.
+_NEAR = 1.1
+#: So much worse than the best a start may be to be polished.
+_PROMISING = 1.2
+#: A direction more that gains less than this factor of GCV in the search isn't worth exchanges, nor much polishing.
+_IDLE = 0.97
 #: Share of the price of a direction by which BIC may exceed the least for a fit to be refined.
 _CLOSE = 0.25
 
@@ -108,11 +114,15 @@ def _swapped(problem: Problem, candidate: Candidate, tries: int = 3) -> Candidat
 def _asked(problem: Problem, candidate: Candidate, rest: Candidate) -> Candidate | None:
     """Return a better candidate with the rest's directions and one that its residuals ask for, if there is one."""
     starts = [start(problem, B, candidate.name) for B in next_directions(problem, rest).values()]
+    promising = [c for c in starts if c.score < _PROMISING * min(other.score for other in starts)]
     # One that turns back to the candidate's own subspace would only polish to it again.
-    news = [c for c in starts if np.linalg.svd(c.B @ candidate.B.T, compute_uv=False)[-1] < _SAME]
-    news = [c for c in news if c.score < rest.score]
-    polished = [polish(problem, c, 4, 1e-3) for c in sorted(news, key=lambda c: c.score)[:2]]
-    best = min(polished, key=lambda c: c.score, default=candidate)
+    news = [c for c in promising if np.linalg.svd(c.B @ candidate.B.T, compute_uv=False)[-1] < _SAME]
+    best = candidate
+    for new in sorted(news, key=lambda c: c.score)[:2]:
+        trial = polish(problem, new, 2, 1e-3)
+        if trial.score < _NEAR * best.score:
+            trial = polish(problem, trial, 3, 1e-3)
+        best = min((best, trial), key=lambda c: c.score)
     return best if best.score < candidate.score * (1.0 - 1e-3) else None
 
 
@@ -131,7 +141,7 @@ def _searched(
     if previous is not None:
         starts |= next_directions(rough, _on(rough, previous))
     best = _screened(rough, starts, keep, 3)[0]
-    if k > 1:
+    if k > 1 and (previous is None or best.score < _IDLE * _on(rough, previous).score):
         best = _swapped(rough, best)
     return polish(rough, tune(principal(best, rough), rough), 3, 1e-3)
 
