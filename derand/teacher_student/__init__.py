@@ -8,6 +8,7 @@ from derand.teacher_student.plateau import CriticalRates, Plateau
 from derand.teacher_student.simulation import Simulation
 from derand.teacher_student.smooth import SmoothActivation
 from derand.teacher_student.spectrum import HessianSpectrum
+from derand.teacher_student.stationary import NumericalPlateau
 from derand.teacher_student.sweep import SweepPoint, sweep
 from derand.teacher_student.trajectory import FlowStatus, Trajectory
 
@@ -17,6 +18,7 @@ __all__ = [
     "FlowStatus",
     "HessianSpectrum",
     "NoiseFloor",
+    "NumericalPlateau",
     "OverlapLaw",
     "Plateau",
     "SelectedSolution",

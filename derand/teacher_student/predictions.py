@@ -7,6 +7,7 @@ from derand.teacher_student.escape import EscapeTime, Start, find_escape_time
 from derand.teacher_student.late import NoiseFloor, Tail, best_loss, find_noise_floor, find_tail
 from derand.teacher_student.parameters import Parameters
 from derand.teacher_student.plateau import CriticalRates, Plateau, critical_rates, find_plateau
+from derand.teacher_student.stationary import NumericalPlateau, find_numerical_plateau
 
 __all__ = ["QuadraticPredictions"]
 
@@ -26,7 +27,7 @@ class QuadraticPredictions:
     def __init__(self, parameters: Parameters) -> None:
         self.parameters = parameters
 
-    def plateau(self, *, second_order: bool = True) -> Plateau:
+    def plateau(self, *, second_order: bool = True, q0: float = 1.0) -> Plateau | NumericalPlateau:
         r"""Return the plateau rho = 0, Q = q I and the rates at which it is left.
 
         q = p (x + tau) / (p + 2), where x is the smaller root of
@@ -34,20 +35,29 @@ class QuadraticPredictions:
         :math:`\Lambda_l = 2\gamma (2 t_l/p^* - x)`.  For gradient flow x = 0: the rates don't depend on p, and the
         loss is tau_2 + tau^2 / (p + 2).
 
+        For other activations, second layers or a norm constraint the fixed point that random weights reach (rho = 0,
+        Q = q0 I for N to infinity) is found numerically, with its residual and the eigenvalues of the linearised
+        equations.  For erf, K = p = p* and soft committees it is Saad and Solla's symmetric plateau.
+
         Parameters
         ----------
         second_order : bool, default True
             False for gradient flow, whose plateau differs (it is a critical point of the loss; SGD's isn't).
+        q0 : float, default 1.0
+            Squared norm at the start of the numerical search; without effect on the closed form.
 
         Returns
         -------
-        Plateau
-            Norm, loss, escape rates, and the edge of the basin of attraction among isotropic norms.
+        Plateau or NumericalPlateau
+            Norm, loss and escape rates; the closed form has the edge of the basin of attraction among isotropic norms,
+            the numerical one the overlaps, the residual and an error estimate of the rates.
 
         Raises
         ------
         InputError
-            If lr is beyond the largest one with a plateau, or the model isn't the plain quadratic one.
+            If lr is beyond the largest one with a plateau, or the second layer is trained.
+        NonConvergenceError
+            If the numerical search doesn't settle.
 
         Examples
         --------
@@ -56,7 +66,9 @@ class QuadraticPredictions:
         >>> round(spot.q, 12), round(spot.loss, 12)  # 4/6 and 1/2 + 1/6
         (0.666666666667, 0.666666666667)
         """
-        return find_plateau(self.parameters, second_order=second_order)
+        if self.parameters.is_plain:
+            return find_plateau(self.parameters, second_order=second_order)
+        return find_numerical_plateau(self.parameters, second_order=second_order, q0=q0)
 
     def critical_lr(self) -> CriticalRates:
         r"""Return the learning rates, in the model's own scaling, where the behaviour changes.

@@ -26,7 +26,6 @@ def test_predictions_need_the_parameters_alone():
 def test_every_closed_form_refuses_other_models(model):
     rho, Q = np.eye(3, 2), np.eye(3)
     calls = [
-        model.plateau,
         model.critical_lr,
         model.noise_floor,
         model.tail,
