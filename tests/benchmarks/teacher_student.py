@@ -303,9 +303,13 @@ def speed():
         times = [timed(model.simulate, rho, Q, n, [steps], n_replicas=replicas, rng=0, **keywords)[1] for _ in range(3)]
         return min(times) / (64 * replicas)
 
-    base, weights = cost(1000, 4000), cost(1000, 100, method="weights")
-    for n in (10**5, 10**8):
-        ratio = cost(n, 4000) / base
+    # Interleaved, best of all: what else the machine does disturbs a single repeat more than the ratio.
+    sizes = (1000, 10**5, 10**8)
+    rounds = [[cost(n, 4000) for n in sizes] for _ in range(4)]
+    base, *others = np.min(rounds, axis=0)
+    weights = cost(1000, 100, method="weights")
+    for n, large in zip(sizes[1:], others, strict=True):
+        ratio = large / base
         report(f"cost of a step of the exact simulator, N = {n:.0e} over 1e3", f"{ratio:.2f}", "<= 1.2", ratio <= 1.2)
     report("cost of weight space over the exact one, N = 1000", f"{weights / base:.0f}", ">= 50", weights / base >= 50)
 
