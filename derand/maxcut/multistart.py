@@ -81,7 +81,7 @@ def search_starts(
     """
     from joblib import Parallel, delayed, effective_n_jobs  # type: ignore[import-untyped]
 
-    tasks = [(problem, vectors, side, settings, k, stream, clock) for k, stream in enumerate(streams)]
+    tasks = [(problem, vectors, side, settings, start, clock) for start in enumerate(streams)]
     cuts: Any
     if effective_n_jobs(n_jobs) == 1 or len(tasks) == 1:
         cuts = (_search_start(*task) for task in tasks)
@@ -101,11 +101,11 @@ def _search_start(
     vectors: FloatArray,
     side: SideArray,
     settings: StartSettings,
-    number: int,
-    stream: np.random.Generator,
+    start: tuple[int, np.random.Generator],
     clock: Clock,
 ) -> SideArray:
-    """Return the cut of one search."""
+    """Return the cut of one search, from its number and random stream."""
+    number, stream = start
     rounding, searching = stream.spawn(2)
     limits: dict[str, Any] = {"max_evals": settings.max_evals, "should_stop": clock.is_over}
     with blas_threads(1):
