@@ -93,6 +93,8 @@ class DerandomizationCertificate(ResultRepr):
         The accepted steps, the start first.
     kind : {"soft", "union"}
         Which bound: on the expected largest distortion (`SmoothMaximum`), or the union bound (`UnionBound`).
+    is_interrupted : bool
+        Whether an interrupt ended the path; what it had shown by then holds.
     """
 
     start_bound: float
@@ -101,6 +103,7 @@ class DerandomizationCertificate(ResultRepr):
     never_rose: bool
     levels: tuple[DerandomizationLevel, ...]
     kind: str = "soft"
+    is_interrupted: bool = False
 
 
 def derandomize_map(
@@ -173,7 +176,9 @@ def derandomize_map(
     levels = tuple(path.levels)
     bounds = [level.bound for level in levels]
     never_rose = all(later <= earlier for earlier, later in pairwise(bounds))
-    return path.M, DerandomizationCertificate(bounds[0], bounds[-1], levels[-1].sigma, never_rose, levels, kind)
+    return path.M, DerandomizationCertificate(
+        bounds[0], bounds[-1], levels[-1].sigma, never_rose, levels, kind, path.is_interrupted
+    )
 
 
 class _SoftLevels:
@@ -237,6 +242,7 @@ class _Path:
         self.problem, self.rng, self.max_evals = problem, rng, max_evals
         self.M: FloatArray = np.zeros(problem.shape)
         self.levels = [problem.least(self.M, 1.0 / math.sqrt(problem.shape[0]))]
+        self.is_interrupted = False
 
     def run(self, deadline: float) -> None:
         """Shrink sigma to 0, as far as the bound doesn't rise."""
@@ -245,6 +251,7 @@ class _Path:
             try:
                 accepted = self._step(sigma)
             except KeyboardInterrupt:
+                self.is_interrupted = True
                 return
             if accepted and sigma == 0.0:
                 break

@@ -201,12 +201,15 @@ class _Fit:
         certificate = None
         for _ in range(self.n_init):
             start, path = self._start(k)
+            is_interrupted = path is not None and path.is_interrupted
+            if is_interrupted:
+                options = replace(options, deadline=-math.inf)  # one scan, for the distortion of what there is
             search = anneal_distortion if self.points.n > MANY else minimise_distortion
             run = search(self.space.coords, start, options, self.rng)
             if best is None or run.distortion < best.distortion:
                 best, certificate = run, path
-            if run.status not in {"finished", "max_iter"}:
-                best.status = run.status
+            if is_interrupted or run.status not in {"finished", "max_iter"}:
+                best.status = "interrupted" if is_interrupted else run.status
                 break
         assert best is not None
         return best.M, best, certificate
@@ -221,13 +224,14 @@ class _Fit:
         while high - low > 1 and time.monotonic() < self.options.deadline:
             middle = (low + high) // 2
             candidate = self.at(middle, eps)
+            status = candidate[1].status
             if candidate[1].distortion <= eps:
                 high, found = middle, candidate
-            elif candidate[1].status in {"interrupted", "callback", "time_limit"}:
-                found[1].status = candidate[1].status
-                break
             else:
                 low = middle
+            if status in {"interrupted", "callback", "time_limit"}:
+                found[1].status = status
+                break
         else:
             if high - low > 1:
                 found[1].status = "time_limit"

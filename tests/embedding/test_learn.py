@@ -7,7 +7,7 @@ import pytest
 import scipy.sparse as sp
 
 from derand._utils.threads import blas_threads
-from derand.embedding import distortion_report, embedding_lower_bound, learn_embedding, linear_lower_bound
+from derand.embedding import derandomize, distortion_report, embedding_lower_bound, learn_embedding, linear_lower_bound
 from derand.exceptions import InputError, InputTypeError
 from tests.embedding.data import brute_distortion, brute_ratios, gaussian
 
@@ -120,6 +120,26 @@ def _numbers(X, M):
         report.distortion,
         report.mean_distortion,
     )
+
+
+@pytest.mark.parametrize("k", [2, "auto"])
+def test_ctrl_c_within_a_path_ends_the_whole_run(monkeypatch, k):
+    solve, calls = derandomize.minimize_sosp, []
+
+    def interrupted_later(fun, x0, **options):
+        calls.append(x0)
+
+        def stop(_):
+            raise KeyboardInterrupt
+
+        return solve(fun, x0, **{**options, "max_evals": 8}, callback=stop if len(calls) == 8 else None)
+
+    monkeypatch.setattr(derandomize, "minimize_sosp", interrupted_later)
+    X = gaussian(8, 5)
+    result = learn_embedding(X, k, eps=0.2, method="derand", n_init=3, rng=0)
+    assert len(calls) == 8
+    assert result.status == "interrupted"
+    assert abs(result.report.distortion - brute_distortion(X, result.components)) < 1e-12
 
 
 def test_neither_layout_nor_threads_change_a_bit():
