@@ -166,13 +166,14 @@ def dynamics(product):
     run = DMFT("linear", "square", "z", delta=2.0, eta=0.3, n_samples=1024).run(20)
     powers = (1.0 - 0.3 * x) ** np.arange(21)[:, None]
     print(f"   linear: error {np.max(np.abs(run.overlaps[:, 0, 0] - 1 + powers @ w)):.1e} (bar 1e-8)")
-    for activation, m, size in (("tanh", 1, 18), ("gelu", 1, 18), ("tanh", 2, 16), ("gelu", 2, 16), ("tanh", 4, 15)):
+    for activation, m, size in (("tanh", 1, 19), ("gelu", 1, 19), ("tanh", 2, 19), ("gelu", 2, 19), ("tanh", 4, 18)):
         a = [1.0, 1.0, -1.0, 1.0][:m]
         kwargs = {"delta": 4.0, "eta": 0.2, "a": a}
         coarse, first = timed(DMFT(activation, "pseudo-huber", "z**2", m, n_samples=1 << (size - 1), **kwargs).run, 50)
         fine, second = timed(DMFT(activation, "pseudo-huber", "z**2", m, n_samples=1 << size, rng=1, **kwargs).run, 50)
         change = np.abs(np.diagonal(coarse.covariances - fine.covariances, axis1=2, axis2=3))
         risk = np.max(np.abs(coarse.test_risk - fine.test_risk))
+        del coarse, fine
         print(
             f"   {activation}, m={m}, T=50, N=2^{size}: changes {np.max(change):.1e} and {risk:.1e} (bar 1e-3), "
             f"{first:.1f} and {second:.1f} s (bar 60 s), {second / product:.1f} products",
@@ -222,7 +223,7 @@ def network_thresholds(product):
     print("6. delta_NN")
     for activation in ("half-quad", "gelu"):
         for t in (0, 5, 10, 15):
-            found, cpu = timed(nn_threshold, activation, "pseudo-huber", "z**2", t=t)
+            found, cpu = timed(nn_threshold, activation, "pseudo-huber", "z**2", t=t, n_samples=1 << 18)
             print(f"   {activation:9s} t={t:2d}: {found.value:.5f} +- {found.error:.5f}  {cpu:.1f} s", flush=True)
     for loss, scale in (("huber", 0.605), ("log-cosh", 0.45), ("pseudo-huber", 0.385)):
         pair = [nn_threshold(s, as_loss(loss, scale), "z**2", "zero_output", math.inf) for s in ("quad", "gelu")]
