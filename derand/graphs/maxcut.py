@@ -47,8 +47,8 @@ def maxcut(
         by the perturbed gradient descent of the paper, by conditioning one Gaussian coordinate after the other, or by a
         random hyperplane (for comparison).
     effort : {"derandomize", "quick", "default", "thorough"}
-        How long to search after the rounding: not at all, or up to 2,000, 40,000 or 400,000 sweeps of 32 replicas;
-        three times as many up to 3,000 vertices, twice above, fewer on large graphs.
+        How long to search after the rounding: not at all, or up to 6,000, 120,000 or 1,200,000 sweeps of 32 replicas,
+        fewer on large graphs.
     bound : bool, default True
         Whether to prove an upper bound.
     time_limit : float, optional

@@ -34,8 +34,6 @@ _EARLY_BOUND = 3000
 _LARGE = 50_000
 _LARGE_PRODUCTS, _LARGE_EVALUATIONS, _LARGE_WORK = 150, 50, 7e10
 _EVALUATIONS = 2000
-# Sweeps of small kernels are cheap: they may take more of them.
-_SMALL, _SMALL_FACTOR, _MIDDLE_FACTOR = 3000, 3, 2
 _TABU_LIMIT = 1000
 
 
@@ -155,9 +153,8 @@ class KernelSolver:
     def search(self) -> None:
         """Search for better cuts."""
         target = None if self.bound is None else self.bound.upper_bound
-        sweeps = self.settings.sweeps * (_SMALL_FACTOR if self.problem.n <= _SMALL else _MIDDLE_FACTOR)
-        work = min(self.settings.work * self.share, sweeps * _REPLICAS * sweep_work(self.problem))
-        if self.problem.n > _LARGE and self.settings.work <= 3e11:
+        work = min(self.settings.work * self.share, self.settings.sweeps * _REPLICAS * sweep_work(self.problem))
+        if self.problem.n > _LARGE and self.settings.work < 1e12:
             work = min(work, _LARGE_WORK)
         is_done = target is not None and self.problem.cut_value(self.side) >= target
         has_nothing_to_do = work <= 0.0 and self.settings.n_starts == 1

@@ -27,7 +27,7 @@ __all__ = ["EFFORTS", "CutEvent", "MaxCutSolution", "solve_maxcut"]
 
 # Sweeps of 32 replicas that a search may take, and the most work in units of `sweep_work`.
 EFFORTS: Mapping[str, tuple[float, float]] = MappingProxyType(
-    {"derandomize": (0.0, 0.0), "quick": (2e3, 6e9), "default": (4e4, 2.6e11), "thorough": (4e5, 2.6e12)}
+    {"derandomize": (0.0, 0.0), "quick": (6e3, 6e9), "default": (1.2e5, 5.2e11), "thorough": (1.2e6, 5.2e12)}
 )
 
 
@@ -173,10 +173,10 @@ def solve_maxcut(
         How the relaxation is rounded, see `derand.maxcut.derandomize.derandomize`.
     effort : {"derandomize", "quick", "default", "thorough"} or their numbers 0 to 3
         0: the derandomized cut with a last one-flip descent, no random bits at all except for "hyperplane".  1: a
-        search of at most 2,000 sweeps of 32 replicas, a second or so for 10^4 edges.  2: at most 40,000 sweeps, for
-        best-known cuts on many benchmark graphs.  3: ten times that.  Up to 3,000 vertices three times as many sweeps,
-        twice as many above, are allowed; for large graphs they are limited by their work instead.  A search ends before
-        when the cut reaches the bound or several independent rounds end at one value.
+        search of at most 6,000 sweeps of 32 replicas, a second or so for 10^4 edges.  2: at most 120,000 sweeps, for
+        best-known cuts on many benchmark graphs: a minute or two for 4 * 10^4 edges.  3: ten times that.  For larger
+        graphs the work is limited instead, to some minutes by default.  A search ends before when the cut reaches the
+        bound or several independent rounds end at one value.
     bound : bool, default True
         Whether to compute a proved upper bound.
     time_limit : float, optional
