@@ -23,6 +23,7 @@ from derand.optimize.status import SOSPStatus
 
 __all__ = ["Driver"]
 
+_CONTRADICTIONS = (SOSPStatus.BAD_GRADIENT, SOSPStatus.BAD_HESSP)
 _UNFINISHED = (
     SOSPStatus.BUDGET,
     SOSPStatus.TIME_LIMIT,
@@ -303,7 +304,7 @@ class Driver:
             nhev=self.oracle.nhev,
             n_escapes=self.progress.n_escapes,
             history=tuple(self.history[-1:] if status is SOSPStatus.RUNNING else self.history),
-            certificate=self.certificate,
+            certificate=None if status in _CONTRADICTIONS else self.certificate,
             checkpoint=self._checkpoint() if status is not SOSPStatus.RUNNING else None,
         )
 

@@ -60,7 +60,8 @@ class SOSPResult(ResultRepr):
     history : tuple of IterationRecord
         One record per iteration; a callback sees the last one only.
     certificate : SOSPCertificate or None
-        The last certificate computed, of x when `success`.
+        The last certificate computed, of x when `success`; None when the derivatives on which it would rest
+        contradict each other.
     checkpoint : Checkpoint or None
         State at the end of the last complete iteration; give it as ``resume`` to go on.  None in a callback, and
         when the run ended at its very start.

@@ -366,6 +366,17 @@ class TestWrongDerivatives:
         assert result.status is SOSPStatus.BAD_HESSP, result.message
         assert not result.success
 
+    def test_no_certificate_of_a_gradient_that_is_wrong_only_at_the_end(self):
+        """The gradient of ||x||^2 / 2, beside 0 that of another function: it certifies what the values deny."""
+
+        def fun(x):
+            bump = 0.2 * (x[0] ** 2 - 0.25) ** 2 * x[0] if abs(x[0]) < 0.5 else 0.0
+            return float(0.5 * x @ x + bump), x.copy()
+
+        result = minimize_sosp(fun, [3.0, 0.3])
+        assert result.status is SOSPStatus.BAD_GRADIENT
+        assert result.certificate is None
+
     def test_right_derivatives_of_degenerate_functions_are_not_accused(self):
         for power in (3, 4, 5, 6, 8):
 
