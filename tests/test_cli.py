@@ -29,7 +29,7 @@ def test_process_reports_a_mistake_in_one_line():
     done = _shell("sosp", "--demo", "--quiet", "--gtol", "-1")
     assert done.returncode == 1
     assert done.stdout == ""
-    assert done.stderr == "derand: gtol must lie in (0, inf), got -1.0\n"
+    assert done.stderr == "derand: --gtol must lie in (0, inf), got -1.0\n"
 
 
 def test_version_and_help(capsys):
@@ -67,13 +67,13 @@ def test_usage_errors_exit_with_two(arguments, capsys):
 @pytest.mark.parametrize(
     ("arguments", "named"),
     [
-        (["--gtol", "nan"], "gtol"),
-        (["--gtol", "inf"], "gtol"),
-        (["--curv-tol", "0"], "curv_tol"),
-        (["--confidence", "1"], "confidence"),
-        (["--max-evals", "0"], "max_evals"),
-        (["--time-limit", "-1"], "time_limit"),
-        (["--seed", "-1"], "seed"),
+        (["--gtol", "nan"], "--gtol"),
+        (["--gtol", "inf"], "--gtol"),
+        (["--curv-tol", "0"], "--curv-tol"),
+        (["--confidence", "1"], "--confidence"),
+        (["--max-evals", "0"], "--max-evals"),
+        (["--time-limit", "-1"], "--time-limit"),
+        (["--seed", "-1"], "--seed"),
         (["--output", "no/such/folder/out.json"], "no/such/folder"),
         (["--output", "."], "."),
     ],

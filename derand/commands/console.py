@@ -14,7 +14,6 @@ from enum import IntEnum
 from pathlib import Path
 from typing import Any
 
-from derand._utils.validation import check_int, check_scalar
 from derand.exceptions import DerandError, InputError
 
 __all__ = [
@@ -112,6 +111,8 @@ def check_options(args: argparse.Namespace) -> None:
         ...
     derand.exceptions.InputError: --seed must be at least 0, got -1
     """
+    from derand._utils.validation import check_int, check_scalar  # numpy, which --help does without
+
     given = vars(args)
     check_int(given.get("seed", 0), "--seed", low=0)
     if given.get("time_limit") is not None:

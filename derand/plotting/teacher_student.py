@@ -10,10 +10,12 @@ import numpy as np
 
 from derand._utils.rng import RNGLike, check_rng
 from derand._utils.validation import check_scalar
-from derand.exceptions import InputError, InputTypeError, MissingDependencyError
+from derand.exceptions import InputError, InputTypeError, MissingDependencyError, NonConvergenceError
 from derand.sweeps import grid
 from derand.teacher_student import (
     EscapeTime,
+    NumericalPlateau,
+    SmoothActivation,
     SweepPoint,
     TeacherStudent,
     Trajectory,
@@ -70,6 +72,18 @@ def style(index: int) -> dict[str, Any]:
     return {"color": COLOURS[index % len(COLOURS)], "linestyle": _DASHES[index % len(_DASHES)]}
 
 
+def _plateau_loss(model: TeacherStudent, second_order: bool) -> float | None:
+    """Return the loss of a model's plateau; None without one, or where each right-hand side is an integral."""
+    if isinstance(model.parameters.activation, SmoothActivation):
+        return None
+    try:
+        spot = model.plateau(second_order=second_order)
+    except (InputError, NonConvergenceError):
+        return None
+    is_left = not isinstance(spot, NumericalPlateau) or spot.escape_rates[0] > spot.rate_error
+    return spot.loss if is_left else None
+
+
 @dataclass(eq=False)
 class LossCurvesDisplay(TeacherStudentDisplay):
     """Population loss against alpha = samples / N, with the predicted plateaus.
@@ -81,7 +95,7 @@ class LossCurvesDisplay(TeacherStudentDisplay):
     curves : mapping of str to Trajectory
         One trajectory for each label.
     plateaus : mapping of str to float or None
-        Predicted plateau losses; None where the model has none.
+        Predicted plateau losses; None where the model has none, or none in a short time.
 
     Attributes
     ----------
@@ -149,10 +163,7 @@ class LossCurvesDisplay(TeacherStudentDisplay):
             root = (vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T
             rho = generator.standard_normal((setting.p, setting.p_star)) @ root / np.sqrt(N)
             curves[label] = model.solve(rho, np.eye(setting.p), alphas, second_order=second_order)
-            try:
-                plateaus[label] = model.plateau(second_order=second_order).loss
-            except InputError:
-                plateaus[label] = None
+            plateaus[label] = _plateau_loss(model, second_order)
         return cls(curves, plateaus)
 
     def plot(self, ax: Axes | None = None) -> Self:

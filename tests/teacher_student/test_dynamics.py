@@ -157,5 +157,5 @@ def test_bad_arguments():
         TeacherStudent(2, 1, second_layer_lr=0.0)
     with pytest.raises(InputError, match="second_layer must have shape"):
         TeacherStudent(2, 1, T=T).loss(rho, Q, second_layer=[1.0])
-    with pytest.raises(InputError, match="closed form"):
+    with pytest.raises(InputError, match="isn't trained"):
         TeacherStudent(2, 1, second_layer_lr=0.1).plateau()
