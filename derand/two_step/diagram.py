@@ -315,11 +315,14 @@ def _map_rows(
         for i in missing:
             yield i, _row(shared, etas[0][i], etas[1])
         return
-    from joblib import Parallel, delayed  # type: ignore[import-untyped]
+    from joblib import Parallel, delayed, effective_n_jobs  # type: ignore[import-untyped]
 
-    indices = list(missing)
-    jobs = (delayed(_row)(shared, etas[0][i], etas[1]) for i in indices)
-    yield from zip(indices, Parallel(n_jobs=n_jobs, return_as="generator")(jobs), strict=True)
+    indices, n_together = list(missing), effective_n_jobs(n_jobs)
+    with Parallel(n_jobs=n_jobs) as parallel:
+        # As many rows at once as there are jobs: joblib's own generator warns when it is left before its end.
+        for first in range(0, len(indices), n_together):
+            part = indices[first : first + n_together]
+            yield from zip(part, parallel(delayed(_row)(shared, etas[0][i], etas[1]) for i in part), strict=True)
 
 
 def _row(shared: _Shared, eta1: float, etas2: list[float]) -> dict[str, Any]:
