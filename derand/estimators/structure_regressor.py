@@ -62,7 +62,8 @@ class StructureRegressor(
     singular_values_ : ndarray of shape (n_components_,)
         Root mean square of the gradient of f along each.
     rank_path_ : tuple of RankStep
-        BIC, residual and degrees of freedom for every number of directions tried.
+        BIC, residual and degrees of freedom for every number of directions tried; only fits of about the least BIC are
+        refined to the end.
     stderr_ : ndarray of shape (n_components_, n_features_in_)
         Standard errors of the entries of `components_`, from the information matrix.
     certificate_ : ConfidenceCone
