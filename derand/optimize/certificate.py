@@ -5,16 +5,18 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from derand._utils.html import ResultRepr
 from derand._utils.reductions import norm
 from derand._utils.rng import RNGLike, check_rng
 from derand._utils.validation import FloatArray, check_array
 from derand.exceptions import InputError
-from derand.hessian.min_eigenvalue import MinEigenvalue, min_eigenvalue
 from derand.optimize.oracle import Oracle, Point, StopRun
 from derand.optimize.status import SOSPStatus
+
+if TYPE_CHECKING:
+    from derand.hessian.min_eigenvalue import MinEigenvalue
 
 __all__ = ["SOSPCertificate", "Tolerances", "certify"]
 
@@ -205,6 +207,8 @@ def certify(
     StopRun
         If floats can't express a confidence that leaves so small a share.
     """
+    from derand.hessian.min_eigenvalue import min_eigenvalue  # not at load: scipy is slow to import
+
     before = oracle.n_calls
     operator = oracle.hessian(point, tolerances.hess_lip if tolerances.hess_lip_source == "given" else None)
     if point.x.size <= tolerances.dense_limit:

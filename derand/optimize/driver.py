@@ -5,14 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from derand._utils.reductions import norm
 from derand._utils.validation import FloatArray
 from derand.exceptions import InputError
-from derand.hessian.min_eigenvalue import MinEigenvalue
 from derand.optimize.certificate import SOSPCertificate, Tolerances, certify
 from derand.optimize.checkpoint import Checkpoint, generator_from_state, generator_state
 from derand.optimize.derivative_samples import estimate_curvature_scales, verify_derivatives
@@ -20,6 +19,9 @@ from derand.optimize.method import Method, NegativeCurvature
 from derand.optimize.oracle import Oracle, Point, StopRun
 from derand.optimize.result import IterationRecord, SOSPResult
 from derand.optimize.status import SOSPStatus
+
+if TYPE_CHECKING:
+    from derand.hessian.min_eigenvalue import MinEigenvalue
 
 __all__ = ["Driver"]
 

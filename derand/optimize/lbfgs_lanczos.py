@@ -10,7 +10,6 @@ import numpy as np
 
 from derand._utils.reductions import norm
 from derand._utils.validation import FloatArray
-from derand.hessian.lanczos import LanczosProcess
 from derand.optimize.limited_memory import LimitedMemory
 from derand.optimize.line_search import Trial, wolfe_search
 from derand.optimize.method import Method, NegativeCurvature, follow_negative_curvature
@@ -136,6 +135,8 @@ class LBFGSLanczos(Method[LBFGSLanczosState]):
 
     def _probe(self, oracle: Oracle, point: Point) -> tuple[int, NegativeCurvature | None]:
         """Return the number of products spent and a direction of negative curvature, if one shows."""
+        from derand.hessian.lanczos import LanczosProcess  # not at load: scipy is slow to import
+
         process = LanczosProcess(oracle.hessian(point).matvec, point.jac)
         while process.n_steps < min(_PROBE_PRODUCTS, point.x.size):
             alive = process.step()

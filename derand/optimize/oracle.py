@@ -6,15 +6,17 @@ import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from derand._utils.reductions import norm
 from derand._utils.validation import FloatArray
 from derand.exceptions import InputTypeError
-from derand.hessian.operator import HessianOperator
 from derand.optimize.status import SOSPStatus
+
+if TYPE_CHECKING:
+    from derand.hessian.operator import HessianOperator
 
 __all__ = ["Oracle", "Point", "StopRun"]
 
@@ -150,6 +152,8 @@ class Oracle:
         HessianOperator
             Its products count here; from differences of gradients without ``hessp``.
         """
+        from derand.hessian.operator import HessianOperator  # not at load: scipy is slow to import
+
         if self._hessp is not None:
             return HessianOperator(point.x, hessp=self._product)
 
