@@ -176,3 +176,20 @@ def test_scales_of_a_function_with_known_derivatives():
     wall = Oracle(lambda x: (0.0, x) if x[0] == 0.0 else (math.inf, x))
     with pytest.raises(StopRun):
         estimate_curvature_scales(wall, wall.evaluate(np.zeros(2)), np.random.default_rng(0))
+
+
+def test_halved_derivative_is_found_next_to_a_stationary_point_where_it_is_hardly_off():
+    def fun(x, factor):
+        gradient = x * (x**2 - 1.0)
+        gradient[1] *= factor
+        return float(np.sum((x**2 - 1.0) ** 2)) / 4.0, gradient
+
+    rng = np.random.default_rng(8)
+    # A direction with less than a hundredth of its square in the coordinate doesn't see the error well enough.
+    seeds = [seed for seed in range(60) if abs(_unit(6, seed)[1]) > 0.1]
+    assert len(seeds) > 40
+    for seed in seeds:
+        x = rng.choice([-1.0, 1.0], 6) + 1e-6 * rng.standard_normal(6)
+        assert _status(lambda x: fun(x, 1.0), x, seed=seed) == (None, "")
+        status, detail = _status(lambda x: fun(x, 0.5), x, seed=seed, slack=2e-7)
+        assert status is SOSPStatus.BAD_GRADIENT, (seed, detail)
