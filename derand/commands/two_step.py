@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import math
+import os
 import time
 import warnings
 from collections.abc import Callable, Mapping
@@ -70,13 +71,23 @@ LINKS: Mapping[str, Callable[[Any], Any]] = MappingProxyType(
     }
 )
 
+_CODES: Mapping[str, ExitCode] = MappingProxyType(
+    {
+        "finished": ExitCode.SOLVED,
+        "time_limit": ExitCode.STOPPED_EARLY,
+        "interrupted": ExitCode.INTERRUPTED,
+    }
+)
+
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``derand two-step`` to a parser."""
     parser.add_argument(
-        "--alpha1", default="0.45", metavar="A", help="exponent of the first step (default: %(default)s)"
+        "--alpha1", default="0.45", metavar="A", help="exponent of the first step in [0, 1/2) (default: %(default)s)"
     )
-    parser.add_argument("--alpha2", default="0.3", metavar="A", help="exponent of the second (default: %(default)s)")
+    parser.add_argument(
+        "--alpha2", default="0.3", metavar="A", help="exponent of the second (default: %(default)s); see --diagram"
+    )
     parser.add_argument(
         "--kappa", type=float, nargs=2, default=(0.5, 0.5), metavar="K", help="factors of the steps (default: 0.5 0.5)"
     )
@@ -95,7 +106,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--inputs", type=int, metavar="D", help="input dimension (default: as many as neurons)")
     parser.add_argument("--samples", type=int, metavar="M", help="samples a step (default: as many as inputs)")
     parser.add_argument(
-        "--diagram", type=int, metavar="K", help="count outliers over a grid of K x K exponents instead of one pair"
+        "--diagram",
+        type=int,
+        metavar="K",
+        help="count outliers over a grid of K x K exponents from 0 to 1/2, whatever --alpha1 and --alpha2 are",
     )
     parser.add_argument("--checkpoint", metavar="FILE.npz", help="keep finished rows of the diagram there, to resume")
     add_output_options(parser, seed=True, time_limit=True, plot=True)
@@ -112,36 +126,68 @@ def run(args: argparse.Namespace) -> int:
     Returns
     -------
     int
-        The exit code: 3 when the time limit came before the last part.
+        The exit code: 3 when the time limit came before the last part, 130 when Ctrl-C did.
 
     Raises
     ------
     InputError
         If an option is out of range.
+    KeyboardInterrupt
+        If Ctrl-C comes before anything is finished.
     """
     if args.checkpoint is not None and args.diagram is None:
         raise InputError("--checkpoint keeps rows of a diagram: give --diagram as well")
     progress = Progress("two-step", quiet=args.quiet)
     activation = _activation(args.activation)
-    check_scalar(args.noise, "--noise", low=0.0, high=math.inf, high_open=True)
+    n_inputs, n_samples = _check_numbers(args)
     limit = math.inf if args.time_limit is None else check_scalar(args.time_limit, "--time-limit", low=0, low_open=True)
     end = time.monotonic() + limit
-    n_inputs = args.neurons if args.inputs is None else args.inputs
-    n_samples = (n_inputs if args.samples is None else args.samples) * (2 if args.batch == "fresh" else 1)
-    for size, name in ((args.neurons, "--neurons"), (n_inputs, "--inputs"), (n_samples, "--samples")):
-        check_int(size, name, low=100, high=50_000)
     links = [LINKS[name] for name in args.link]
     problem = random_problem(args.neurons, n_inputs, n_samples, links, noise=args.noise, rng=args.seed)
+    document: dict[str, Any] = {"setting": _setting(args, n_inputs, n_samples), "status": "finished"}
+    n_before = len(document)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("ignore")
         warnings.simplefilter("always", AssumptionWarning)
         one = _diagram if args.diagram is not None else _single
-        document = one(args, problem, activation, progress, end)
+        try:
+            one(args, problem, activation, progress, end, document)
+        except KeyboardInterrupt:
+            if len(document) == n_before:
+                raise
+            document["status"] = "interrupted"
     document["warnings"] = sorted({str(entry.message) for entry in caught})
     for message in document["warnings"]:
         progress.say(message)
-    write_json({"setting": _setting(args, n_inputs, n_samples), **document}, args.json)
-    return ExitCode.SOLVED if document["status"] == "finished" else ExitCode.STOPPED_EARLY
+    write_json(document, args.json)
+    return _CODES[document["status"]]
+
+
+def _check_numbers(args: argparse.Namespace) -> tuple[int, int]:
+    """Return the numbers of inputs and of samples of both steps, after checking all numbers among the options."""
+    check_scalar(args.noise, "--noise", low=0.0, high=math.inf, high_open=True)
+    for kappa in args.kappa:
+        check_scalar(kappa, "--kappa, each factor,", low=0.0, low_open=True, high=math.inf, high_open=True)
+    n_inputs = args.neurons if args.inputs is None else args.inputs
+    n_samples = (n_inputs if args.samples is None else args.samples) * (2 if args.batch == "fresh" else 1)
+    for size, name in ((args.neurons, "--neurons"), (n_inputs, "--inputs"), (n_samples, "--samples")):
+        check_int(size, name, low=100, high=50_000)
+    # Samples, three weights and two gradients; a system that promises more memory than it has ends the process later.
+    needed, present = 8.0 * n_inputs * (n_samples + 5 * args.neurons), _memory_size()
+    if needed > present:
+        raise InputError(
+            f"--neurons, --inputs and --samples must be smaller: they need {needed / 1e9:.0f} GB of memory or more, "
+            f"and this machine has {present / 1e9:.0f} GB"
+        )
+    return n_inputs, n_samples
+
+
+def _memory_size() -> float:
+    """Return the bytes of memory that the machine has; infinity where the system doesn't say."""
+    try:
+        return float(os.sysconf("SC_PAGE_SIZE")) * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, ValueError, OSError):
+        return math.inf
 
 
 def _activation(text: str) -> Any:
@@ -162,34 +208,41 @@ def _setting(args: argparse.Namespace, n_inputs: int, n_samples: int) -> dict[st
 
 
 def _single(
-    args: argparse.Namespace, problem: Problem, activation: Any, progress: Progress, end: float
-) -> dict[str, Any]:
-    """Return prediction and measurement for one pair of exponents, as much of them as there is time for."""
+    args: argparse.Namespace,
+    problem: Problem,
+    activation: Any,
+    progress: Progress,
+    end: float,
+    document: dict[str, Any],
+) -> None:
+    """Add prediction and measurement for one pair of exponents, as much of them as there is time for."""
     X, y, W0, a0, targets = problem
     alphas = (args.alpha1, args.alpha2)
     orders = spike_exponents(*alphas, 3)
     etas = step_sizes(X, y, a0.size, activation, alphas=alphas, kappas=tuple(args.kappa), batch=args.batch)
     progress.say(f"step sizes {etas[0]:.4g} and {etas[1]:.4g}")
-    document: dict[str, Any] = {
-        "status": "finished",
+    document |= {
         "asymptotic_count": predicted_count(*alphas, coefficients=activation),
         "spike_exponents": [str(order) for order in orders],
         "step_sizes": etas,
         "links": _exponents(args),
     }
     if time.monotonic() >= end:
-        return document | {"status": "time_limit"}
+        document["status"] = "time_limit"
+        return
+    progress.update("two steps")
     result = two_step_update(X, y, W0, a0, *etas, activation=activation, batch=args.batch)
-    parts: dict[str, Callable[[], dict[str, Any]]] = {
-        "predicted": lambda: _predicted(args, result),
-        "counted": lambda: _counted(result),
-        "alignment": lambda: _alignments(args, result, targets),
+    parts: dict[str, tuple[str, Callable[[], dict[str, Any]]]] = {
+        "predicted": ("outliers that the samples predict", lambda: _predicted(args, result)),
+        "counted": ("outliers of the weights", lambda: _counted(result)),
+        "alignment": ("directions", lambda: _alignments(args, result, targets)),
     }
-    for name, part in parts.items():
+    for name, (line, part) in parts.items():
         if time.monotonic() >= end:
-            return document | {"status": "time_limit"}
+            document["status"] = "time_limit"
+            return
+        progress.update(line)
         document[name] = part()
-    return document
 
 
 def _predicted(args: argparse.Namespace, result: TwoStepResult) -> dict[str, Any]:
@@ -263,27 +316,39 @@ def _exponents(args: argparse.Namespace) -> list[dict[str, Any]]:
 
 
 def _diagram(
-    args: argparse.Namespace, problem: Problem, activation: Any, progress: Progress, end: float
-) -> dict[str, Any]:
-    """Return the counts over a grid of exponents."""
+    args: argparse.Namespace,
+    problem: Problem,
+    activation: Any,
+    progress: Progress,
+    end: float,
+    document: dict[str, Any],
+) -> None:
+    """Add the counts over a grid of exponents."""
     count = check_int(args.diagram, "--diagram", low=1, high=100)
     alphas = [i / (2.0 * count) for i in range(count)]
-    found: PhaseDiagram = phase_diagram(
-        alphas,
-        alphas,
-        *problem[:4],
-        activation=activation,
-        kappas=tuple(args.kappa),
-        batch=args.batch,
-        checkpoint=args.checkpoint,
-        time_limit=None if end == math.inf else max(end - time.monotonic(), 1e-9),
-        callback=lambda done, total: progress.update(f"{done} of {total} rows"),
-    )
-    if args.plot is not None:
-        from derand.plotting.two_step import PhaseDiagramDisplay
+    progress.say(f"{count} rows of {count} pairs of exponents")
+    try:
+        found = phase_diagram(
+            alphas,
+            alphas,
+            *problem[:4],
+            activation=activation,
+            kappas=tuple(args.kappa),
+            batch=args.batch,
+            checkpoint=args.checkpoint,
+            time_limit=None if end == math.inf else max(end - time.monotonic(), 1e-9),
+            callback=lambda done, total: progress.update(f"{done} of {total} rows"),
+        )
+    except KeyboardInterrupt as interrupt:
+        if hasattr(interrupt, "partial"):
+            _add_diagram(args, interrupt.partial, alphas, document)
+        raise
+    _add_diagram(args, found, alphas, document)
 
-        save_plot(PhaseDiagramDisplay.from_diagram(found), args.plot)
-    return {
+
+def _add_diagram(args: argparse.Namespace, found: PhaseDiagram, alphas: list[float], document: dict[str, Any]) -> None:
+    """Add the rows that are finished, and draw them."""
+    document |= {
         "status": "finished" if found.is_complete else "time_limit",
         "alphas1": found.alphas1,
         "alphas": alphas,
@@ -293,3 +358,7 @@ def _diagram(
         "counted": found.counted,
         "agreement": found.agreement,
     }
+    if args.plot is not None:
+        from derand.plotting.two_step import PhaseDiagramDisplay
+
+        save_plot(PhaseDiagramDisplay.from_diagram(found), args.plot)

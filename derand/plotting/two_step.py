@@ -185,7 +185,7 @@ class PhaseDiagramDisplay:
         return cls(diagram)
 
     def plot(self, axes: Sequence[Axes] | None = None) -> Self:
-        """Draw the counts for N to infinity, predicted at this size, and found; cells that disagree are crossed out.
+        """Draw the counts for N to infinity, predicted at this size, and found; cells that disagree are framed.
 
         Parameters
         ----------
@@ -213,7 +213,7 @@ class PhaseDiagramDisplay:
             raise InputError(f"axes must hold three axes, got {self.axes_.size}")
         self.figure_: Figure | Any = self.axes_[0].figure
         tables = (
-            (found.asymptotic, r"$N \to \infty$"),
+            (found.asymptotic, r"outliers for $N \to \infty$"),
             (found.predicted, f"predicted, N = {found.n_neurons}"),
             (found.counted, f"counted, N = {found.n_neurons}"),
         )
@@ -229,7 +229,12 @@ class PhaseDiagramDisplay:
             ax.set_yticks(range(len(found.alphas2)), [f"{alpha:.3g}" for alpha in found.alphas2])
         self.axes_[0].set_ylabel(r"$\alpha_2$")
         wrong = np.argwhere(found.predicted != found.counted)
-        self.axes_[2].plot(wrong[:, 0], wrong[:, 1], "x", color=_COLOURS[1], markersize=14)
+        if wrong.size:
+            self.axes_[2].plot(
+                *wrong.T, "s", color=_COLOURS[1], markersize=14, markerfacecolor="none", markeredgewidth=2.0,
+                label="not as predicted",
+            )  # fmt: skip
+            self.axes_[2].legend(loc="upper right", bbox_to_anchor=(1.0, -0.18), frameon=False, markerscale=0.6)
         return self
 
 

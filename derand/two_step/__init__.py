@@ -7,7 +7,7 @@ from derand.two_step.bbp import Spike, bbp, mp_edges, tracy_widom_cdf, tracy_wid
 from derand.two_step.bulk import BulkEdge, bulk_edge, localised_rows
 from derand.two_step.chance import sampling_chance
 from derand.two_step.count import is_single_step, new_spike_orders, predicted_count, spike_exponents
-from derand.two_step.diagram import PhaseDiagram, Problem, phase_diagram, random_problem
+from derand.two_step.diagram import PhaseDiagram, phase_diagram
 from derand.two_step.directions import LowRank, learned_directions, low_rank_part
 from derand.two_step.dynamics import (
     Batch,
@@ -21,6 +21,7 @@ from derand.two_step.extraction import Alignment, ExtractedDirections, alignment
 from derand.two_step.gradient import correlation_gradient, correlation_loss
 from derand.two_step.measurement import OutlierCount, count_outliers
 from derand.two_step.outliers import OutlierPrediction, predict_outliers
+from derand.two_step.problem import Problem, random_problem
 
 __all__ = [
     "Alignment",

@@ -14,9 +14,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from derand._utils.html import ResultRepr, result_html
-from derand._utils.rng import RNGLike, check_rng
-from derand._utils.validation import FloatArray, check_array, check_int, check_scalar
+from derand._utils.html import ResultRepr
+from derand._utils.validation import FloatArray, check_array, check_scalar
 from derand.exceptions import InputError
 from derand.two_step.activations import TwoStepActivation, as_activation
 from derand.two_step.assumptions import AssumptionWarning, check_first_coefficient, warn_about_labels, warn_about_step
@@ -28,41 +27,13 @@ from derand.two_step.measurement import fitted_outliers
 from derand.two_step.outliers import normalised_roots
 from derand.two_step.response import known_overlaps, response_weights
 
-__all__ = ["PhaseDiagram", "Problem", "phase_diagram", "random_problem"]
+__all__ = ["PhaseDiagram", "phase_diagram"]
 
 IntArray = np.ndarray[Any, np.dtype[np.int64]]
 
 _SHARED_BYTES = 1e9
 _FIELDS = ("predicted", "counted", "own", "theta")
 _ORDERS = 7
-
-
-class Problem(NamedTuple):
-    """Data and weights at the start.
-
-    Attributes
-    ----------
-    X : ndarray of shape (n, d)
-        Standard normal inputs.
-    y : ndarray of shape (n,)
-        Labels.
-    W0 : ndarray of shape (N, d)
-        First layer, entries N(0, 1/d).
-    a0 : ndarray of shape (N,)
-        Second layer, entries N(0, 1/N).
-    directions : ndarray of shape (K, d)
-        The target's directions, orthonormal.
-    """
-
-    X: FloatArray
-    y: FloatArray
-    W0: FloatArray
-    a0: FloatArray
-    directions: FloatArray
-
-    def _repr_html_(self) -> str:
-        """Return the table that notebooks show."""
-        return result_html(self)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -103,54 +74,6 @@ class PhaseDiagram(ResultRepr):
     def agreement(self) -> float:
         """Share of the cells in which as many outliers are counted as predicted at this size."""
         return float(np.mean(self.predicted == self.counted))
-
-
-def random_problem(
-    n_neurons: int, n_inputs: int, n_samples: int, links: Any, *, noise: float = 0.0, rng: RNGLike = None
-) -> Problem:
-    """Return Gaussian data with labels sum_k g_k(x_k) + noise, and Gaussian weights.
-
-    Parameters
-    ----------
-    n_neurons, n_inputs, n_samples : int
-        N, d and n.
-    links : callable or sequence of callable
-        g_k; the k-th direction is the k-th unit vector.
-    noise : float, default 0.0
-        Standard deviation of the label noise.
-    rng : seed or Generator
-        Random stream.
-
-    Returns
-    -------
-    Problem
-        Data, weights and directions.
-
-    Raises
-    ------
-    InputError
-        If an argument is out of range, or there are more links than inputs.
-
-    Examples
-    --------
-    >>> problem = random_problem(30, 20, 40, [np.tanh], rng=0)
-    >>> bool(np.allclose(problem.y, np.tanh(problem.X @ problem.directions[0])))
-    True
-    """
-    n_neurons = check_int(n_neurons, "n_neurons", low=1)
-    d, n = check_int(n_inputs, "n_inputs", low=1), check_int(n_samples, "n_samples", low=1)
-    noise = check_scalar(noise, "noise", low=0.0, high=math.inf, high_open=True)
-    functions = [links] if callable(links) else list(links)
-    if not 1 <= len(functions) <= d:
-        raise InputError(f"links must hold between 1 and n_inputs = {d} functions, got {len(functions)}")
-    generator = check_rng(rng)
-    X = generator.standard_normal((n, d))
-    W0 = generator.standard_normal((n_neurons, d)) / math.sqrt(d)
-    a0 = generator.standard_normal(n_neurons) / math.sqrt(n_neurons)
-    y = noise * generator.standard_normal(n)
-    for k, link in enumerate(functions):
-        y = y + np.asarray(link(X[:, k]), dtype=np.float64)
-    return Problem(X, check_array(y, "y", shape=(n,)), W0, a0, np.eye(len(functions), d))
 
 
 class _Shared(NamedTuple):
@@ -227,6 +150,8 @@ def phase_diagram(
     InputError
         If shapes don't fit together, an exponent is out of range, c_1 = 0, there are fewer than 100 neurons or
         inputs, or the checkpoint belongs to another problem.
+    KeyboardInterrupt
+        On Ctrl-C; its ``partial`` is the diagram of the rows finished before, and is missing if there are none.
 
     Warns
     -----
@@ -240,6 +165,7 @@ def phase_diagram(
 
     Examples
     --------
+    >>> from derand.two_step import random_problem
     >>> problem = random_problem(200, 200, 200, [lambda z: np.sin(1.5 * z)], rng=0)
     >>> found = phase_diagram([0.1, 0.3], [0.3], *problem[:4], activation=[0.0, 1.0, 0.5])
     >>> found.asymptotic.tolist(), found.counted.shape
@@ -253,22 +179,34 @@ def phase_diagram(
     if checkpoint is not None:
         rows = _load(Path(checkpoint), key)
     missing = [i for i in range(len(etas[0])) if i not in rows]
-    for i, row in _map_rows(shared, etas, missing, n_jobs):
-        rows[i] = row
-        if checkpoint is not None:
-            _save(Path(checkpoint), key, rows)
-        if callback is not None:
-            callback(len(rows), len(etas[0]))
-        if time.monotonic() >= end:
-            break
+    try:
+        for i, row in _map_rows(shared, etas, missing, n_jobs):
+            rows[i] = row
+            if checkpoint is not None:
+                _save(Path(checkpoint), key, rows)
+            if callback is not None:
+                callback(len(rows), len(etas[0]))
+            if time.monotonic() >= end:
+                break
+    except KeyboardInterrupt as interrupt:
+        if rows:
+            interrupt.partial = _collect(shared, (alphas1, alphas2), rows)  # type: ignore[attr-defined]
+        raise
+    return _collect(shared, (alphas1, alphas2), rows)
+
+
+def _collect(
+    shared: _Shared, alphas: tuple[Sequence[Any], Sequence[Any]], rows: dict[int, dict[str, Any]]
+) -> PhaseDiagram:
+    """Return the diagram of the rows that are there."""
     done = sorted(rows)
-    alphas1 = [alphas1[i] for i in done]
+    first, second = [alphas[0][i] for i in done], alphas[1]
     tables = {name: np.array([rows[i][name] for i in done]) for name in _FIELDS}
     asymptotic = np.array(
-        [[predicted_count(a, b, coefficients=shared.activation) for b in alphas2] for a in alphas1], dtype=np.int64
+        [[predicted_count(a, b, coefficients=shared.activation) for b in second] for a in first], dtype=np.int64
     )
-    floats = [tuple(float(as_exponent(alpha)) for alpha in alphas) for alphas in (alphas1, alphas2)]
-    complete = len(done) == len(etas[0])
+    floats = [tuple(float(as_exponent(alpha)) for alpha in part) for part in (first, second)]
+    complete = len(done) == len(alphas[0])
     return PhaseDiagram(floats[0], floats[1], asymptotic, **tables, n_neurons=shared.a0.size, is_complete=complete)
 
 

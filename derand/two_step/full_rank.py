@@ -315,47 +315,14 @@ class ResolventBulk(ProfileBulk):
         self.top = max(float(values[own]) if own < values.size else 0.0, self.top)
 
     def left(self, s: float) -> FloatArray:
-        """Return Q.
-
-        Parameters
-        ----------
-        s : float
-            Beyond ``top``.
-
-        Returns
-        -------
-        ndarray of shape (m, m)
-            Symmetric.
-        """
+        """Return Q, exact along the outliers of B's own; see `ProfileBulk.left`."""
         diagonal = self.profile.resolvents(s)[0]
         return np.asarray(self.across.T @ (diagonal[:, None] * self.across) + self.along.T @ self.along / s)
 
     def right(self, s: float) -> FloatArray:
-        """Return P.
-
-        Parameters
-        ----------
-        s : float
-            Beyond ``top``.
-
-        Returns
-        -------
-        ndarray of shape (m, m)
-            Symmetric.
-        """
+        """Return P, from the columns of B itself; see `ProfileBulk.right`."""
         return self.quadrature.resolvent(s)
 
     def cross(self, s: float) -> FloatArray:
-        """Return C.
-
-        Parameters
-        ----------
-        s : float
-            Beyond ``top``.
-
-        Returns
-        -------
-        ndarray of shape (m, m)
-            Overlaps of the spikes with the weights at the start, through the resolvent of B.
-        """
+        """Return C: overlaps of the spikes with B's part known before; see `ProfileBulk.cross`."""
         return self.quadrature.cross(s)

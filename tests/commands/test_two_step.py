@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from derand.cli import main
-from derand.commands.two_step import LINKS, configure, run
+from derand.commands.two_step import LINKS, _memory_size, configure, run
 from derand.exceptions import InputError
 from derand.two_step import information_exponent, predicted_count
 
@@ -74,6 +74,35 @@ def test_a_time_limit_leaves_what_is_finished(capsys):
     assert part["counted"] == whole["counted"][:1]
 
 
+@pytest.mark.parametrize(("options", "kept"), [([], "predicted"), (["--diagram", "2"], "counted")])
+def test_ctrl_c_leaves_what_is_finished(options, kept, capsys, monkeypatch):
+    """Exit code 130 and the parts before; none at all where nothing was finished."""
+
+    def stop(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("derand.commands.two_step._alignments", stop)
+    monkeypatch.setattr("derand.commands.two_step.Progress.update", lambda self, line: "of 2" in line and stop())
+    assert main(["two-step", "--neurons", "100", "-q", *options]) == 130
+    document = json.loads(capsys.readouterr().out)
+    assert document["status"] == "interrupted"
+    assert kept in document
+    monkeypatch.setattr("derand.commands.two_step.step_sizes", stop)
+    monkeypatch.setattr("derand.commands.two_step.phase_diagram", stop)
+    assert main(["two-step", "--neurons", "100", "-q", *options]) == 130
+    assert capsys.readouterr() == ("", "derand: interrupted\n")
+
+
+def test_more_than_the_memory_of_the_machine_is_refused(capsys, monkeypatch):
+    monkeypatch.setattr("derand.commands.two_step._memory_size", lambda: 23.4e9)
+    assert main(["two-step", "--neurons", "50000"]) == 1
+    assert "need 120 GB of memory or more, and this machine has 23 GB" in capsys.readouterr().err
+
+
+def test_the_size_of_the_memory():
+    assert _memory_size() > 1e8
+
+
 def test_kinks_and_warnings(capsys):
     assert _run("--neurons", 150, "--activation", "relu", "--link", "he3") == 0
     out, err = capsys.readouterr()
@@ -107,7 +136,9 @@ def test_links():
         (["--neurons", "9"], "--neurons"),
         (["--samples", "9"], "--samples"),
         (["--noise", "-1"], "--noise"),
-        (["--kappa", "0", "1"], "kappas"),
+        (["--kappa", "0", "1"], "--kappa"),
+        (["--kappa", "-1", "1"], "--kappa"),
+        (["--kappa", "1", "nan"], "--kappa"),
         (["--checkpoint", "rows.npz"], "--diagram"),
         (["--diagram", "0"], "--diagram"),
         (["--seed", "-1"], "rng"),

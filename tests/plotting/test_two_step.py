@@ -74,8 +74,9 @@ def test_phase_diagrams_show_their_numbers():
     for ax, table in zip(display.axes_, (_diagram().asymptotic, _diagram().predicted, _diagram().counted), strict=True):
         shown = {tuple(map(int, text.get_position())): int(text.get_text()) for text in ax.texts}
         assert shown == {(i, j): int(number) for (i, j), number in np.ndenumerate(table)}
-    crosses = display.axes_[2].lines[0]
-    assert list(zip(crosses.get_xdata(), crosses.get_ydata(), strict=True)) == [(1, 0)]
+    frames = display.axes_[2].lines[0]
+    assert list(zip(frames.get_xdata(), frames.get_ydata(), strict=True)) == [(1, 0)]
+    assert [text.get_text() for text in display.axes_[2].get_legend().get_texts()] == ["not as predicted"]
     display.figure_.canvas.draw()
     with pytest.raises(InputError, match="three axes"):
         display.plot(display.axes_[:1])
