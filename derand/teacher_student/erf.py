@@ -61,6 +61,12 @@ class Erf:
         readout = (kernel[..., :p, :] @ c[..., None])[..., 0]
         return Moments(quadratic_form(kernel, c), drift, noise, slope, readout)
 
+    def slope_products(self, Q: FloatArray) -> FloatArray:
+        """Return (2/pi)^2 det(I + C)^(-1/2) with the covariances C of all four fields."""
+        index = np.stack(np.meshgrid(*(np.arange(Q.shape[0]),) * 4, indexing="ij"), axis=-1)
+        fields = Q[index[..., :, None], index[..., None, :]]
+        return np.asarray((2.0 / math.pi) ** 2 / np.sqrt(np.linalg.det(np.eye(4) + fields)))
+
 
 def _kernel(sigma: FloatArray) -> FloatArray:
     """Return E[g(z_i) g(z_j)] for all pairs of fields."""

@@ -45,6 +45,10 @@ class Activation(Protocol):
     """A function g with the averages of a two-layer network made of it."""
 
     @property
+    def name(self) -> str:
+        """Name of the function, "smooth" for one given by the user."""
+
+    @property
     def degrees(self) -> tuple[int, int] | None:
         """Degrees of homogeneity of u^2 g'g' and g'g', or None if g isn't homogeneous."""
 
@@ -59,6 +63,9 @@ class Activation(Protocol):
 
     def moments(self, sigma: FloatArray, c: FloatArray, p: int) -> Moments:
         """Return all averages; the first p fields are the students'."""
+
+    def slope_products(self, Q: FloatArray) -> FloatArray:
+        """Return E[g'_k g'_l g'_m g'_n] for fields of covariance Q, shape (p, p, p, p)."""
 
 
 @dataclass(frozen=True, eq=False)

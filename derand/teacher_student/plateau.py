@@ -48,15 +48,17 @@ class CriticalRates(NamedTuple):
 
     Attributes
     ----------
-    plateau : float
-        Above it there is no plateau: norms diverge from any start with rho = 0.
+    plateau : float or None
+        Above it there is no plateau: norms diverge from any start with rho = 0.  None where that isn't in closed form.
     escape : float or None
-        Above it the plateau attracts and isn't left; None if it can be left for all rates below `plateau`.
+        Above it the plateau attracts and isn't left; None if it can be left for all rates below `plateau`, or where
+        that isn't in closed form.
     stable : float
-        Above it the zero-loss solutions are unstable in mean square; independent of p in mean-field scaling.
+        Above it the zero-loss solutions are unstable in mean square; for the square independent of p in mean-field
+        scaling.
     """
 
-    plateau: float
+    plateau: float | None
     escape: float | None
     stable: float
 

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from derand._utils.rng import RNGLike
+from derand.exceptions import InputError
 from derand.teacher_student.escape import EscapeTime, Start, find_escape_time
 from derand.teacher_student.late import NoiseFloor, Tail, best_loss, find_noise_floor, find_tail
 from derand.teacher_student.parameters import Parameters
 from derand.teacher_student.plateau import CriticalRates, Plateau, critical_rates, find_plateau
+from derand.teacher_student.stability import copy_of_teacher, general_noise_floor, linearise
 from derand.teacher_student.stationary import NumericalPlateau, find_numerical_plateau
 
 __all__ = ["QuadraticPredictions"]
@@ -71,12 +75,31 @@ class QuadraticPredictions:
             return find_plateau(self.parameters, second_order=second_order)
         return find_numerical_plateau(self.parameters, second_order=second_order, q0=q0)
 
-    def critical_lr(self) -> CriticalRates:
+    def critical_lr(self, *, solution: Any = None) -> CriticalRates:
         r"""Return the learning rates, in the model's own scaling, where the behaviour changes.
 
-        plateau: :math:`1/(\frac{4\tau}{p+2} + 2 \sqrt{\frac{p+4}{p+2}(\frac{2\tau^2}{p+2} + 2\tau_2 + D)})`; stable:
+        For the plain quadratic model, plateau:
+        :math:`1/(\frac{4\tau}{p+2} + 2 \sqrt{\frac{p+4}{p+2}(\frac{2\tau^2}{p+2} + 2\tau_2 + D)})`; stable:
         the root of :math:`\frac{2\gamma}{p^*} \sum_l t_l / (1 - 4\gamma t_l/p^*) = 1`, for T = I this is
         p*/(2 (p* + 2)).  Between the two, the flow ends at a partly informed stationary loss.
+
+        For every other model `stable` follows from the equations linearised at a solution of zero loss.  The second
+        moments C of deviations orthogonal to all weights obey
+
+        .. math:: \dot C = -\eta (HC + CH) + \eta^2 K[C], \quad H_{kl} = a_k a_l E[g'_k g'_l], \quad
+                  K[C]_{kl} = a_k a_l \sum_{mn} a_m a_n E[g'_k g'_l g'_m g'_n]\, C_{mn},
+
+        and the largest stable :math:`\eta` is one over the spectral radius of :math:`(H \cdot + \cdot H)^{-1} K`.  The
+        four-point averages are closed for the square and erf, an integral over an interval for ReLU, and a quadrature
+        for smooth functions.  Deviations within the span of the weights decay for any rate (N to infinity), and so do
+        those of a trained second layer.
+
+        Parameters
+        ----------
+        solution : tuple of array_like, optional
+            (rho, Q) of a solution of zero loss.  Default: each teacher vector copied by p / p_star students (scaled
+            where the second layers ask for it and the activation allows it).  Other solutions may have other limits.
+            The plain quadratic model's limit is the same for all, and takes none.
 
         Returns
         -------
@@ -86,7 +109,7 @@ class QuadraticPredictions:
         Raises
         ------
         InputError
-            If the model isn't the plain quadratic one, or T = 0.
+            If T = 0, or there is no such solution, or p is above 32 outside the plain quadratic model.
 
         Examples
         --------
@@ -94,10 +117,21 @@ class QuadraticPredictions:
         >>> rates = TeacherStudent(4, 2).critical_lr()
         >>> round(rates.plateau, 12), rates.escape, round(rates.stable, 12)
         (0.3, None, 0.25)
+
+        One ReLU learns another: H = 1/2, and K = 1/2 gives eta = 2 H / K.
+
+        >>> round(TeacherStudent(1, 1, "relu").critical_lr().stable, 12)
+        2.0
         """
-        found = critical_rates(self.parameters)
         # gamma = eta / p, and eta is proportional to lr
         factor = self._lr_per_gamma()
+        if not self.parameters.is_plain:
+            stable = linearise(self.parameters, solution).stable / self.parameters.p
+            return CriticalRates(None, None, factor * stable)
+        if solution is not None:
+            raise InputError("solution must be None for the plain quadratic model, whose limit doesn't depend on it")
+        found = critical_rates(self.parameters)
+        assert found.plateau is not None
         escape = None if found.escape is None else factor * found.escape
         return CriticalRates(factor * found.plateau, escape, factor * found.stable)
 
@@ -152,12 +186,21 @@ class QuadraticPredictions:
         start = Start(N, q0, n_starts)
         return find_escape_time(self.parameters, start, second_order=second_order, fluctuations=fluctuations, rng=rng)
 
-    def noise_floor(self) -> NoiseFloor:
-        """Return the stationary loss under label noise, and the estimate (D/2) h / (1 - h).
+    def noise_floor(self, *, solution: Any = None) -> NoiseFloor:
+        r"""Return the stationary loss under label noise, and its estimate of first order in the noise.
 
-        h = (2 gamma / p*) sum_l t_l / (1 - 4 gamma t_l / p*); for T = I the estimate is
-        gamma D / (1 - 2 gamma (p* + 2)/p*).
-        It is exact for p = p*.  For p > p* the spare neurons keep a norm of order D as well.
+        For the plain quadratic model the estimate is (D/2) h / (1 - h), h = (2 gamma / p*) sum_l t_l / (1 - 4 gamma t_l
+        / p*); for T = I this is gamma D / (1 - 2 gamma (p* + 2)/p*).  It is exact for p = p*.  For p > p* the spare
+        neurons keep a norm of order D as well.
+
+        For other models it is :math:`\frac12 \mathrm{tr}\, HC` with the stationary C of
+        :math:`0 = -\eta (HC + CH) + \eta^2 (K[C] + D H)`, see `critical_lr`, and the loss is that of the fixed point
+        of the full equations found from there.
+
+        Parameters
+        ----------
+        solution : tuple of array_like, optional
+            (rho, Q) of the solution of zero loss, as for `critical_lr`.
 
         Returns
         -------
@@ -167,10 +210,22 @@ class QuadraticPredictions:
         Raises
         ------
         InputError
-            If p < p*, T is singular, or lr leaves no stable solution.
+            If p < p*, T is singular, lr leaves no stable solution; for other models also if the second layer is
+            trained, the norms are constrained, or students are redundant (p > p*).
         NonConvergenceError
             If the stationary point wasn't found.
+
+        Examples
+        --------
+        >>> from derand.teacher_student import TeacherStudent
+        >>> floor = TeacherStudent(1, 1, "relu", lr=0.1, noise=0.01).noise_floor()
+        >>> round(floor.estimate, 9)  # (D/2) x / (1 - x), x = lr / 2
+        0.000263158
         """
+        if not self.parameters.is_plain:
+            return general_noise_floor(self.parameters, solution)
+        if solution is not None:
+            raise InputError("solution must be None for the plain quadratic model, whose floor doesn't depend on it")
         return find_noise_floor(self.parameters)
 
     def tail(self) -> Tail:
@@ -194,9 +249,10 @@ class QuadraticPredictions:
     def best_loss(self) -> float:
         """Return the smallest loss of any student: zero unless p < rank T.
 
-        Water filling: with c_l = t_l / p*, the student takes the p strongest directions, each raised by
-        s = (sum of the dropped c_l) / (p + 2).  The loss is (p s - sum c_l)^2 / 2 + p s^2 + sum c_l^2 over the
-        dropped ones.
+        For other models it is zero where copies of the teacher's vectors are a solution, and unknown otherwise.  Water
+        filling for the plain quadratic model: with c_l = t_l / p*, the student takes the p strongest directions, each
+        raised by s = (sum of the dropped c_l) / (p + 2).  The loss is (p s - sum c_l)^2 / 2 + p s^2 + sum c_l^2 over
+        the dropped ones.
 
         Returns
         -------
@@ -206,7 +262,7 @@ class QuadraticPredictions:
         Raises
         ------
         InputError
-            If the model isn't the plain quadratic one.
+            If the model isn't the plain quadratic one and has no such solution, or its norms are constrained.
 
         Examples
         --------
@@ -214,4 +270,9 @@ class QuadraticPredictions:
         >>> TeacherStudent(2, 4).best_loss()  # s = 1/8: 1/32 + 1/32 + 1/8
         0.1875
         """
-        return best_loss(self.parameters)
+        if self.parameters.is_plain:
+            return best_loss(self.parameters)
+        if self.parameters.constraint is not None:
+            raise InputError("the smallest loss with constrained norms has no closed form")
+        copy_of_teacher(self.parameters)  # raises where there is none
+        return 0.0

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.polynomial.legendre import leggauss
 
 from derand._utils.validation import FloatArray
+from derand.teacher_student.orthants import joint_signs
 from derand.teacher_student.parameters import Moments, quadratic_form
 
 __all__ = ["Relu"]
@@ -78,6 +79,13 @@ class Relu:
         noise = noise * active[..., :, None] * active[..., None, :]
         readout = (kernel[..., :p, :] @ c[..., None])[..., 0]
         return Moments(quadratic_form(kernel, c), drift, noise, slope, readout)
+
+    def slope_products(self, Q: FloatArray) -> FloatArray:
+        """Return the probabilities that four fields are positive; fields of no variance have no slope."""
+        sizes, r = _standardise(Q)
+        active = (sizes > 0.0).astype(np.float64)
+        pairs = active[:, None] * active
+        return np.asarray(joint_signs(r) * pairs[:, :, None, None] * pairs)
 
 
 def _standardise(sigma: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from functools import cache
+from itertools import combinations_with_replacement, permutations
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -177,8 +178,22 @@ class SmoothActivation:
         np.add.at(out, (k, l), weights * np.concatenate(values))
         return np.triu(out) + np.triu(out, 1).T
 
-    def _averages(self, fields: _Fields, k: _Index, l: _Index, i: _Index, j: _Index) -> FloatArray:
-        """Return E[g'_k g'_l g_i g_j] for arrays of indices."""
+    def slope_products(self, Q: FloatArray) -> FloatArray:
+        """Return E[g'_k g'_l g'_m g'_n] for fields of covariance Q, shape (p, p, p, p)."""
+        fields, p = self._expand(Q), Q.shape[0]
+        index = np.array(list(combinations_with_replacement(range(p), 4))).T
+        chunks = 1 + index.shape[1] * fields.g.shape[0] ** 2 // _CHUNK
+        parts = np.array_split(index, chunks, axis=1)
+        values = np.concatenate([self._averages(fields, *part, slopes_only=True) for part in parts])
+        out = np.empty((p, p, p, p))
+        for order in permutations(range(4)):
+            out[tuple(index[list(order)])] = values
+        return out
+
+    def _averages(
+        self, fields: _Fields, k: _Index, l: _Index, i: _Index, j: _Index, *, slopes_only: bool = False
+    ) -> FloatArray:
+        """Return E[g'_k g'_l g_i g_j], or E[g'_k g'_l g'_i g'_j], for arrays of indices."""
         r, s, n = fields.r, fields.s, fields.g.shape[0]
         step, target = _factor(r[k, l]), _factor(r[i, j])
         cross = np.stack([np.stack([r[k, i], r[k, j]], axis=-1), np.stack([r[l, i], r[l, j]], axis=-1)], axis=-2)
@@ -187,7 +202,7 @@ class SmoothActivation:
         sizes = np.minimum(sizes, 1.0)
         step, target = step @ np.swapaxes(right, 1, 2), target @ left
         first = _expand_product(self.derivative, s[k], s[l], step, n)
-        second = _expand_product(self.value, s[i], s[j], target, n)
+        second = _expand_product(self.derivative if slopes_only else self.value, s[i], s[j], target, n)
         powers = sizes[:, :, None] ** np.arange(n)
         return np.asarray(np.einsum("bm,bmn,bn->b", powers[:, 0], first * second, powers[:, 1], optimize=True))
 

@@ -54,3 +54,8 @@ class Square:
             4.0 * own,
             mean[..., 0] * np.diagonal(own, axis1=-2, axis2=-1) + 2.0 * np.diagonal(once, axis1=-2, axis2=-1),
         )
+
+    def slope_products(self, Q: FloatArray) -> FloatArray:
+        """Return 16 times the three pairings."""
+        pairs = Q[:, :, None, None] * Q
+        return np.asarray(16.0 * (pairs + pairs.transpose(0, 2, 1, 3) + pairs.transpose(0, 2, 3, 1)))

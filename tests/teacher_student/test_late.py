@@ -104,5 +104,8 @@ def test_where_nothing_is_predicted():
         TeacherStudent(3, 2, T=np.diag([1.0, 0.0])).tail()
     with pytest.raises(InputError, match="lr is beyond"):
         TeacherStudent(2, 2, lr=0.26, noise=0.1).noise_floor()
-    with pytest.raises(InputError, match="closed form"):
-        TeacherStudent(2, 2, "erf").best_loss()
+    assert TeacherStudent(2, 2, "erf").best_loss() == 0.0
+    with pytest.raises(InputError, match="multiple"):
+        TeacherStudent(3, 2, "erf").best_loss()
+    with pytest.raises(InputError, match="constrained"):
+        TeacherStudent(2, 2, constraint="norm").best_loss()

@@ -26,10 +26,7 @@ def test_predictions_need_the_parameters_alone():
 def test_every_closed_form_refuses_other_models(model):
     rho, Q = np.eye(3, 2), np.eye(3)
     calls = [
-        model.critical_lr,
-        model.noise_floor,
         model.tail,
-        model.best_loss,
         model.solution_manifold_dimension,
         model.overlap_law,
         lambda: model.escape_time(1e6),
