@@ -77,7 +77,7 @@ def _rule() -> tuple[FloatArray, FloatArray]:
 
 def _four(r: FloatArray) -> float:
     """Return the probability for four variables, the most correlated two of which become a pair."""
-    off = np.abs(r - np.diag(np.diagonal(r)))
+    off = np.where(np.eye(4) > 0.0, -1.0, np.abs(r))
     k, l = (int(x) for x in np.unravel_index(np.argmax(off), (4, 4)))
     m, n = sorted({0, 1, 2, 3} - {k, l})
     t, weights = _rule()

@@ -219,8 +219,8 @@ class QuadraticPredictions:
         --------
         >>> from derand.teacher_student import TeacherStudent
         >>> floor = TeacherStudent(1, 1, "relu", lr=0.1, noise=0.01).noise_floor()
-        >>> round(floor.estimate, 9)  # (D/2) x / (1 - x), x = lr / 2
-        0.000263158
+        >>> round(floor.estimate, 9)  # (D/4) x / (1 - x), x = lr / 2
+        0.000131579
         """
         if not self.parameters.is_plain:
             return general_noise_floor(self.parameters, solution)

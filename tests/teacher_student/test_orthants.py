@@ -64,3 +64,7 @@ def test_parallel_and_opposite_variables():
     assert found[0, 1, 2, 3] == found[0, 1, 2, 2]
     opposite = matrix * np.outer([1, 1, 1, -1], [1, 1, 1, -1])
     assert joint_signs(opposite)[0, 1, 2, 3] == 0.0
+
+
+def test_independent_variables():
+    assert joint_signs(np.eye(5))[0, 2, 3, 4] == 0.0625
