@@ -131,7 +131,7 @@ def _predictions(model: TeacherStudent, n_inputs: int, seed: int) -> dict[str, C
         "critical_lr": lambda: model.critical_lr()._asdict(),
         "escape_time": lambda: model.escape_time(n_inputs)._asdict(),
         "escape_time_with_gathered_noise": lambda: model.escape_time(n_inputs, fluctuations=True)._asdict(),
-        "overlap_law": lambda: model.overlap_law(rng=seed)._asdict(),
+        "overlap_law": lambda: model.overlap_law(N=n_inputs, rng=seed)._asdict(),
         "noise_floor": lambda: model.noise_floor()._asdict(),
         "tail": lambda: model.tail()._asdict(),
         "best_loss": model.best_loss,

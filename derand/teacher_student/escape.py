@@ -86,13 +86,14 @@ def find_escape_time(
     q0 = check_start_norm(start.q0, spot)
     if spot.escape_rates[0] <= 0.0:
         raise InputError("lr is beyond the largest one at which the plateau can be left")
-    variance = q0 * (1.0 + (gathered_noise(parameters, q0) if fluctuations else 0.0)) / n_inputs
+    noise = gathered_noise(parameters, q0) if fluctuations else np.zeros(parameters.p_star)
+    sizes, vectors = _principal(parameters)
     if start.n_starts is None:
-        rho = _typical_overlap(parameters)[None]
+        rho = _typical_overlap(parameters, sizes * np.sqrt(1.0 + noise))
     else:
         shape = (check_int(start.n_starts, "n_starts", low=2, high=100_000), parameters.p, parameters.p_star)
-        rho = check_rng(rng).standard_normal(shape) @ _square_root(parameters.gram)
-    rho = math.sqrt(variance) * rho
+        rho = check_rng(rng).standard_normal(shape) * (sizes * np.sqrt(1.0 + noise))
+    rho = math.sqrt(q0 / n_inputs) * rho @ vectors.T
     times = _half_times(parameters, rho, q0, spot, second_order)
     error = float(np.std(times, ddof=1) / math.sqrt(times.size)) if times.size > 1 else math.nan
     rate = float(spot.escape_rates[0])
@@ -129,17 +130,15 @@ def _crossing(alphas: FloatArray, loss: FloatArray, target: float) -> float:
     return float(np.dot(weights, y))
 
 
-def _square_root(gram: FloatArray) -> FloatArray:
-    """Return the symmetric square root of T."""
-    values, vectors = np.linalg.eigh(gram)
-    return np.asarray((vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T)
-
-
-def _typical_overlap(parameters: Parameters) -> FloatArray:
-    """Return overlaps with tr(rho rho') = p tr T, each of the strongest directions with a student of its own."""
+def _principal(parameters: Parameters) -> tuple[FloatArray, FloatArray]:
+    """Return the roots of T's eigenvalues, largest first, and the eigenvectors as columns."""
     values, vectors = np.linalg.eigh(parameters.gram)
+    return np.sqrt(np.maximum(values[::-1], 0.0)), vectors[:, ::-1]
+
+
+def _typical_overlap(parameters: Parameters, sizes: FloatArray) -> FloatArray:
+    """Return a start with tr(rho rho') = p sum sizes^2, each of the strongest directions with its own student."""
     rank = min(parameters.p, parameters.p_star)
-    roots = np.sqrt(np.maximum(values[::-1][:rank], 0.0))
-    rho = np.zeros((parameters.p, parameters.p_star))
-    rho[:rank] = (roots * vectors[:, ::-1][:, :rank]).T
-    return rho * math.sqrt(parameters.p * float(np.trace(parameters.gram)) / float(np.sum(rho**2)))
+    rho = np.zeros((1, parameters.p, parameters.p_star))
+    rho[0, range(rank), range(rank)] = sizes[:rank]
+    return np.asarray(rho * math.sqrt(parameters.p * float(np.sum(sizes**2)) / float(np.sum(rho**2))))

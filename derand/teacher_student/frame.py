@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import math
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from derand._utils.html import result_html
 from derand._utils.rng import RNGLike, check_rng
-from derand._utils.validation import FloatArray, check_array, check_int
+from derand._utils.validation import FloatArray, check_array, check_int, check_scalar
 from derand.exceptions import InputError, NonConvergenceError
-from derand.teacher_student.late import best_loss, stable_rate
+from derand.teacher_student.late import best_loss, find_noise_floor, stable_rate
 from derand.teacher_student.parameters import Parameters, assemble
-from derand.teacher_student.plateau import gathered_noise
+from derand.teacher_student.plateau import find_plateau, gathered_noise
 from derand.teacher_student.trajectory import FlowStatus, integrate
 
 __all__ = ["OverlapLaw", "SelectedSolution", "conserved_frame", "find_overlap_law", "select_solution"]
@@ -21,6 +23,10 @@ _RANK_TOLERANCE = 1e-12
 _COMMUTES = 1e-12
 _SETTLED = 1e-12
 _LEGS = 40
+_POLAR_SAMPLES = 20_000
+_FLOW_SAMPLES = 400
+_FLOW_RTOL = 1e-7
+_BATCH = 256
 
 
 class SelectedSolution(NamedTuple):
@@ -62,12 +68,16 @@ class OverlapLaw(NamedTuple):
     standard_error : float
         Of `mean`, from the number of random starts drawn.
     noise_ratio : float
-        kappa: variance that SGD's noise adds to the overlaps before they leave the plateau, relative to the start's.
+        kappa: variance that SGD's noise adds to the overlaps with the teacher's strongest direction before they leave
+        the plateau, relative to the start's.
+    noise_ratios : ndarray of shape (p_star,)
+        kappa for all principal directions, strongest first.
     """
 
     mean: float
     standard_error: float
     noise_ratio: float
+    noise_ratios: FloatArray
 
     def _repr_html_(self) -> str:
         """Return the table that notebooks show."""
@@ -178,7 +188,7 @@ def _settle(
     raise NonConvergenceError("the frame S didn't settle", partial=(rho, Q))
 
 
-def find_overlap_law(parameters: Parameters, q0: Any, n_samples: Any, rng: RNGLike) -> OverlapLaw:
+def find_overlap_law(parameters: Parameters, q0: Any, N: Any, n_samples: Any, rng: RNGLike) -> OverlapLaw:
     """Return the law of the selected frame for SGD; see `TeacherStudent.overlap_law`.
 
     Returns
@@ -189,15 +199,61 @@ def find_overlap_law(parameters: Parameters, q0: Any, n_samples: Any, rng: RNGLi
     Raises
     ------
     InputError
-        If p < p_star, T isn't a multiple of the identity, or the plateau can't be left or isn't reached from q0.
+        If p < p_star, T is singular, N is missing for unequal teachers, or the plateau can't be left or isn't reached
+        from q0.
+    NonConvergenceError
+        If the frames didn't settle.
     """
-    n_samples = check_int(n_samples, "n_samples", low=2, high=10_000_000)
     generator = check_rng(rng)
     if parameters.p < parameters.p_star:
         raise InputError("p must be at least p_star for a frame")
+    strengths = parameters.strengths
+    is_flat = bool(strengths[-1] >= strengths[0] * (1.0 - _COMMUTES))
     kappa = gathered_noise(parameters, q0)
+    if strengths[-1] <= _RANK_TOLERANCE * strengths[0]:
+        raise InputError("T must be positive definite for a frame")
+    default, most = (_POLAR_SAMPLES, 10_000_000) if is_flat else (_FLOW_SAMPLES, 100_000)
+    n_samples = default if n_samples is None else check_int(n_samples, "n_samples", low=2, high=most)
     shape = (n_samples, parameters.p, parameters.p_star)
     start = generator.standard_normal(shape)
     end = start + np.sqrt(kappa) * generator.standard_normal(shape)
-    overlaps = np.sum(conserved_frame(start) * conserved_frame(end), axis=(-2, -1)) / parameters.p_star
-    return OverlapLaw(float(np.mean(overlaps)), float(np.std(overlaps, ddof=1) / np.sqrt(n_samples)), kappa)
+    if is_flat:
+        first, last = conserved_frame(start), conserved_frame(end)
+    else:
+        if N is None:
+            raise InputError("N must be given where T isn't a multiple of the identity: the law depends on log N")
+        low = float(parameters.p + parameters.p_star)
+        n_inputs = check_scalar(N, "N", low=low, high=math.inf, high_open=True)
+        size = np.sqrt(float(q0) / n_inputs * strengths * parameters.p_star)
+        first, last = conserved_frame(start * size), _end_frames(parameters, end * size, float(q0))
+    overlaps = np.sum(first * last, axis=(-2, -1)) / parameters.p_star
+    error = float(np.std(overlaps, ddof=1) / np.sqrt(n_samples))
+    return OverlapLaw(float(np.mean(overlaps)), error, float(kappa[0]), kappa)
+
+
+def _end_frames(parameters: Parameters, rho: FloatArray, q0: float) -> FloatArray:
+    """Return the frames at the end of the equations from many starts with Q = q0 I, T in its principal axes."""
+    rotated = replace(parameters, gram=np.diag(parameters.strengths) * parameters.p_star)
+    start = q0 * np.eye(parameters.p)
+    sigma = assemble(rotated, rho, np.broadcast_to(start, (rho.shape[0], *start.shape)))
+    if np.any(np.linalg.eigvalsh(sigma)[:, 0] < 0.0):
+        raise InputError("N is too small: random overlaps of this size with Q = q0 I aren't realisable")
+    blocks = np.array_split(rho, 1 + rho.shape[0] // _BATCH)
+    return np.concatenate([_settle_batch(rotated, block, start) for block in blocks])
+
+
+def _settle_batch(parameters: Parameters, rho: FloatArray, start: FloatArray) -> FloatArray:
+    """Integrate a batch until the losses are low and the frames stand still to 1e-4."""
+    spot = find_plateau(parameters, second_order=True)
+    low = 1e-3 * spot.loss + (2.0 * find_noise_floor(parameters).loss if parameters.noise > 0.0 else 0.0)
+    length = 10.0 / float(spot.escape_rates[-1])
+    Q = np.broadcast_to(start, (rho.shape[0], *start.shape))
+    for _ in range(_LEGS):
+        before = conserved_frame(rho)
+        run = integrate(parameters, rho, Q, np.array([0.0, length]), second_order=True, n_inputs=None, rtol=_FLOW_RTOL)
+        if not run.success:
+            raise NonConvergenceError("the norms of some random starts diverged", partial=run)
+        rho, Q = run.rho[:, -1], run.Q[:, -1]
+        if np.all(run.loss[:, -1] <= low) and np.max(np.abs(conserved_frame(rho) - before)) < 1e-4:
+            return conserved_frame(rho)
+    raise NonConvergenceError("the frames S didn't settle", partial=(rho, Q))

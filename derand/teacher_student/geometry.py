@@ -173,19 +173,28 @@ class SolutionGeometry:
         p = self.parameters.p
         return select_solution(self.parameters, sigma[:p, p:], sigma[:p, :p], second_order=second_order)
 
-    def overlap_law(self, *, q0: float = 1.0, n_samples: int = 20_000, rng: RNGLike = None) -> OverlapLaw:
+    def overlap_law(
+        self, *, q0: float = 1.0, N: float | None = None, n_samples: int | None = None, rng: RNGLike = None
+    ) -> OverlapLaw:
         """Return the mean overlap of the selected frame with the initial one, for SGD from random weights.
 
-        Until it leaves the plateau SGD adds to rho a noise whose variance, brought back to the start by the growth of
-        rho, is kappa times that of the start, whatever N is; so S_end ~ polar(rho0 + sqrt(kappa) noise), and "SGD
-        selects the closest solution" holds only as lr -> 0.  kappa follows the norms from q0 to the plateau.
+        Until it leaves the plateau SGD adds to the overlaps with each principal direction of the teacher a noise whose
+        variance, brought back to the start by the growth of rho, is kappa times that of the start, whatever N is.  So
+        for T = t I, S_end ~ polar(rho0 + sqrt(kappa) noise), and "SGD selects the closest solution" holds only as
+        lr -> 0.  kappa follows the norms from q0 to the plateau.
+
+        For teachers of different norms the equations of motion themselves turn S while the strongest direction grows
+        first, the more the larger N is: there the random starts, with the noise added, are integrated to their ends.
 
         Parameters
         ----------
         q0 : float, default 1.0
             Squared norm of the initial weight vectors divided by N, > 0.
-        n_samples : int, default 20_000
-            Random starts to average over.
+        N : float, optional
+            Input dimension, needed where T isn't a multiple of the identity.
+        n_samples : int, optional
+            Random starts to average over; 20,000 by default for T = t I, where each is an algebraic formula, and 400
+            where each is an integration.
         rng : None, int or Generator
             Source of randomness.
 
@@ -197,9 +206,12 @@ class SolutionGeometry:
         Raises
         ------
         InputError
-            If p < p*, T isn't a multiple of the identity, or the plateau isn't there or isn't left.
+            If p < p*, T is singular, N is missing where it is needed, the plateau isn't there, or some direction
+            doesn't grow on it.
+        NonConvergenceError
+            If a frame didn't settle.
         """
-        return find_overlap_law(self.parameters, q0, n_samples, rng)
+        return find_overlap_law(self.parameters, q0, N, n_samples, rng)
 
     def hessian_spectrum(self, rho: Any, Q: Any, N: int) -> HessianSpectrum:
         r"""Return all eigenvalues of the Hessian of N times the loss in the weights, with exact multiplicities.

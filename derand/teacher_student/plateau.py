@@ -130,48 +130,53 @@ def critical_rates(parameters: Parameters) -> CriticalRates:
     return CriticalRates(plateau, escape, stable_rate(parameters.strengths))
 
 
-def gathered_noise(parameters: Parameters, q0: Any) -> float:
-    r"""Return kappa: variance of the overlaps that one-pass SGD gathers before escape, over that of a random start.
+def gathered_noise(parameters: Parameters, q0: Any) -> FloatArray:
+    r"""Return kappa: variances of the overlaps that one-pass SGD gathers before escape, over those of a random start.
 
-    While the overlaps are small, :math:`d\rho = \Lambda(q)\rho\, d\alpha` plus noise of variance
-    :math:`4\gamma^2 V(q)\, t\, d\alpha/N`, and q moves from q0 to the plateau.  Brought back to the start by the growth
-    of rho, the noise has variance :math:`\kappa q_0 t/N`,
-    :math:`\kappa = q_0^{-1} \int 4 \gamma^2 V(q) \exp(-2 \textstyle\int \Lambda)\, d\alpha`.
+    While the overlaps are small, the overlap with the teacher's direction l obeys
+    :math:`d\rho = \Lambda_l(q)\rho\, d\alpha` plus noise of variance :math:`4\gamma^2 V_l(q)\, t_l\, d\alpha/N`, and q
+    moves from q0 to the plateau.  Brought back to the start by the growth of rho, the noise has variance
+    :math:`\kappa_l q_0 t_l/N`,
+    :math:`\kappa_l = q_0^{-1} \int 4 \gamma^2 V_l(q) \exp(-2 \textstyle\int \Lambda_l)\, d\alpha`.
 
     Returns
     -------
-    float
-        kappa.
+    ndarray of shape (p_star,)
+        kappa for the principal directions of the teacher, strongest first; 0 where T has no extent.
 
     Raises
     ------
     InputError
-        If T isn't a multiple of the identity, the plateau doesn't exist or can't be left, or isn't reached from q0.
+        If the plateau doesn't exist, isn't left in some direction, or isn't reached from q0.
     """
     spot = find_plateau(parameters, second_order=True)
     q0 = check_start_norm(q0, spot)
-    strengths = parameters.strengths
-    if strengths[-1] < strengths[0] * (1.0 - 1e-12):
-        raise InputError("T must be a multiple of the identity for the noise gathered on the plateau")
-    rate = float(spot.escape_rates[0])
-    if rate <= 0.0:
+    rates = spot.escape_rates
+    there = parameters.strengths > 1e-12 * parameters.strengths[0]
+    if rates[0] <= 0.0:
         raise InputError("lr is beyond the largest one at which the plateau can be left")
-    last: float = _kick(parameters, spot.q) / (2.0 * rate)
+    if np.any(rates[there] <= 0.0):
+        raise InputError("lr and T must let the overlaps with all directions of the teacher grow on the plateau")
+    rates = np.where(there, rates, 1.0)
+    last = _kicks(parameters, spot.q) / (2.0 * rates) * there
     if abs(q0 - spot.q) <= 1e-14 * spot.q:
-        return float(last / q0)
+        return np.asarray(last / q0)
+    size = rates.size
 
     def speed(_: float, y: FloatArray) -> FloatArray:
-        """Return the velocities of q - q_plateau, of the logarithm of rho's growth, and of the integral."""
+        """Return the velocities of q - q_plateau, of the logarithms of rho's growth, and of the integrals."""
         norm_speed, growth = _norm_flow(parameters, spot.q + float(y[0]))
-        shrink = math.exp(min(-2.0 * float(y[1]), 500.0))  # trial steps go anywhere
-        return np.array([norm_speed, growth, _kick(parameters, spot.q + float(y[0])) * shrink])
+        shrink = np.exp(np.minimum(-2.0 * y[1 : 1 + size], 500.0))  # trial steps go anywhere
+        return np.concatenate([[norm_speed], growth * there, _kicks(parameters, spot.q + float(y[0])) * shrink * there])
 
     # After the norms have settled the rest of the integral is closed.
     horizon = 40.0 / -_norm_slope(parameters, spot.q)
-    run = solve_ivp(speed, (0.0, horizon), [q0 - spot.q, 0.0, 0.0], method="DOP853", rtol=1e-10, atol=1e-13)
+    begin = np.concatenate([[q0 - spot.q], np.zeros(2 * size)])
+    run = solve_ivp(speed, (0.0, horizon), begin, method="DOP853", rtol=1e-10, atol=1e-13)
     if run.status != 0 or not abs(run.y[0, -1]) < 1e-6 * spot.q:
         raise InputError("q0 is too close to the edge of the plateau's basin for the norms to settle")
-    return float((run.y[2, -1] + last * math.exp(-2.0 * run.y[1, -1])) / q0)
+    logs, integrals = run.y[1 : 1 + size, -1], run.y[1 + size :, -1]
+    return np.asarray((integrals + last * np.exp(-2.0 * logs)) / q0)
 
 
 def check_start_norm(q0: Any, spot: Plateau) -> float:
@@ -182,14 +187,14 @@ def check_start_norm(q0: Any, spot: Plateau) -> float:
     return size
 
 
-def _norm_flow(parameters: Parameters, q: float) -> tuple[float, float]:
-    """Return dq / d alpha at rho = 0, Q = q I, and the growth rate of the strongest overlaps there."""
+def _norm_flow(parameters: Parameters, q: float) -> tuple[float, FloatArray]:
+    """Return dq / d alpha at rho = 0, Q = q I, and the growth rates of the overlaps there."""
     p, gamma, strengths = parameters.p, parameters.gamma, parameters.strengths
     mean = q - float(np.sum(strengths))
     squared = mean**2 + 2.0 * (q * q / p + float(np.sum(strengths**2))) + parameters.noise
     kick = squared * q + 4.0 * mean * q * q / p + 8.0 * q**3 / p**2
     pull = mean + 2.0 * q / p
-    return -4.0 * gamma * pull * q + 4.0 * gamma**2 * kick, 2.0 * gamma * (2.0 * float(strengths[0]) - pull)
+    return -4.0 * gamma * pull * q + 4.0 * gamma**2 * kick, 2.0 * gamma * (2.0 * strengths - pull)
 
 
 def _norm_slope(parameters: Parameters, q: float) -> float:
@@ -199,10 +204,10 @@ def _norm_slope(parameters: Parameters, q: float) -> float:
     return float((points[0] - 8.0 * points[1] + 8.0 * points[2] - points[3]) / (12.0 * step))
 
 
-def _kick(parameters: Parameters, q: float) -> float:
-    """Return 4 gamma^2 E[(u^2 + D) z_k^2 z*_l^2] / t at rho = 0, Q = q I, T = t I."""
-    p, t, strengths = parameters.p, float(parameters.strengths[0]), parameters.strengths
-    mean = q - t * parameters.p_star
+def _kicks(parameters: Parameters, q: float) -> FloatArray:
+    """Return 4 gamma^2 E[(u^2 + D) z_k^2 z*_l^2] / t_l at rho = 0, Q = q I for all principal directions l."""
+    p, strengths = parameters.p, parameters.strengths
+    mean = q - float(np.sum(strengths))
     squared = mean**2 + 2.0 * (q * q / p + float(np.sum(strengths**2))) + parameters.noise
-    value = squared * q + 4.0 * mean * q * (q / p - t) + 8.0 * (q**3 / p**2 + q * t * t) - 8.0 * q * q * t / p
-    return float(4.0 * parameters.gamma**2 * value)
+    value = squared * q + 4.0 * mean * q * (q / p - strengths) + 8.0 * (q**3 / p**2 + q * strengths**2)
+    return np.asarray(4.0 * parameters.gamma**2 * (value - 8.0 * q * q * strengths / p))

@@ -168,8 +168,8 @@ class QuadraticPredictions:
         second_order : bool, default True
             False for gradient flow.
         fluctuations : bool, default False
-            Multiply the variance of the overlaps by 1 + kappa, for the noise that real SGD gathers until it leaves the
-            plateau (T a multiple of the identity only); see `overlap_law`.  It doesn't vanish as N grows.
+            Multiply the variances of the overlaps with the teacher's directions by 1 + kappa_l, for the noise that real
+            SGD gathers until it leaves the plateau; see `overlap_law`.  It doesn't vanish as N grows.
         rng : None, int or Generator
             For the random starts.
 

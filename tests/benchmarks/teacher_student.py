@@ -223,34 +223,42 @@ def sgd(quick):
         report("    variances and covariances", f"{second:.1f} of {n_products}", "<= 3 s.e.", second <= 3.0)
 
 
-def cold_runs(p, p_star, lr, n, replicas, horizon):
-    """Return model, initial overlaps and runs of SGD from random weights."""
-    rng = np.random.default_rng(7)
+def cold_runs(p, p_star, lr, n, replicas, horizon, t=None):
+    """Return model, initial overlaps and runs of SGD from random weights, T = diag(t)."""
+    rng, t = np.random.default_rng(7), np.ones(p_star) if t is None else np.array(t)
     rho, Q = np.empty((replicas, p, p_star)), np.empty((replicas, p, p))
     for index in range(replicas):
         weights = rng.standard_normal((p, n))
-        rho[index], Q[index] = weights[:, :p_star] / math.sqrt(n), weights @ weights.T / n
-    model = TeacherStudent(p, p_star, lr=lr)
+        rho[index], Q[index] = weights[:, :p_star] * np.sqrt(t / n), weights @ weights.T / n
+    model = TeacherStudent(p, p_star, lr=lr, T=np.diag(t))
     return model, rho, model.simulate(rho, Q, n, np.linspace(0.0, horizon, 601), n_replicas=replicas, rng=rng)
 
 
 def laws():
-    """Escape times and overlaps of SGD, N = 2000 and 3000, against their laws, in joint standard errors."""
+    """Escape times and overlaps of SGD, N = 1500 and 2000, against their laws, in joint standard errors."""
+
+    def compare(name, samples, law, error):
+        mean, own = samples.mean(), samples.std() / math.sqrt(samples.size)
+        z = abs(mean - law) / math.hypot(own, error)
+        report(f"{name}: {mean:.3f}({own:.3f}), law {law:.3f}", f"{z:.1f} s.e.", "<= 2", z <= 2.0)
+
+    def half_times(model, run):
+        return run.alphas[np.argmax(run.loss < 0.5 * model.plateau().loss, axis=1)] - 0.5 * run.alphas[1]
+
     for p, p_star, lr, horizon in ((4, 1, 0.08, 45.0), (2, 2, 0.15, 90.0), (4, 2, 0.15, 60.0), (8, 2, 0.15, 60.0)):
         model, _, run = cold_runs(p, p_star, lr, 2000, 64, horizon)
-        index = np.argmax(run.loss < 0.5 * model.plateau().loss, axis=1)
-        times = run.alphas[index] - 0.5 * run.alphas[1]
         law = model.escape_time(2000, n_starts=1000, fluctuations=True, rng=0)
-        z = abs(times.mean() - law.time) / math.hypot(times.std() / 8.0, law.standard_error)
-        name = f"escape time, p={p} p*={p_star} lr={lr}: {times.mean():.2f}({times.std() / 8:.2f}), law {law.time:.2f}"
-        report(name, f"{z:.1f} s.e.", "<= 2", z <= 2.0)
-    for lr, horizon in ((0.2, 60.0), (0.1, 100.0), (0.05, 200.0)):
-        model, rho, run = cold_runs(4, 2, lr, 1500, 64, horizon)
+        compare(f"escape time, p={p} p*={p_star} lr={lr}", half_times(model, run), law.time, law.standard_error)
+    settings = ((0.2, 60.0, None), (0.1, 100.0, None), (0.05, 200.0, None), (0.1, 110.0, (1.2, 0.8)))
+    for lr, horizon, t in (*settings, (0.1, 130.0, (1.4, 0.6))):
+        model, rho, run = cold_runs(4, 2, lr, 1500, 64, horizon, t)
         overlaps = np.sum(conserved_frame(rho) * conserved_frame(run.rho[:, -1]), axis=(1, 2)) / 2
-        law = model.overlap_law(rng=0)
-        z = abs(overlaps.mean() - law.mean) / math.hypot(overlaps.std() / 8.0, law.standard_error)
-        name = f"overlap tr S_0'S_end/p*, lr={lr}: {overlaps.mean():.3f}({overlaps.std() / 8:.3f}), law {law.mean:.3f}"
-        report(name, f"{z:.1f} s.e.", "<= 2", z <= 2.0)
+        law = model.overlap_law(N=1500, rng=0)
+        name = f"lr={lr}" + (f", t={t}" if t else "")
+        compare(f"overlap tr S_0'S_end/p*, {name}", overlaps, law.mean, law.standard_error)
+        if t:
+            law = model.escape_time(1500, n_starts=500, fluctuations=True, rng=0)
+            compare(f"escape time, {name}", half_times(model, run), law.time, law.standard_error)
 
 
 def euler(p, p_star, gamma, rho, Q, steps):

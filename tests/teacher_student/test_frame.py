@@ -67,6 +67,32 @@ def test_overlap_law_at_the_measured_rates():
     assert TeacherStudent(4, 2, lr=1e-7).overlap_law(n_samples=100, rng=0).mean > 0.999
 
 
+def test_law_of_nearly_equal_teachers_is_that_of_equal_ones():
+    equal, nearly = (TeacherStudent(4, 2, lr=0.1, T=np.diag([1.0, 1.0 - gap])) for gap in (0.0, 1e-9))
+    first, second = equal.overlap_law(rng=0), nearly.overlap_law(N=1e6, n_samples=100, rng=0)
+    assert abs(first.mean - second.mean) < 3 * second.standard_error
+    assert np.allclose(first.noise_ratios, second.noise_ratios, rtol=1e-6)
+
+
+def test_law_of_unequal_teachers_at_small_rates_is_the_turn_of_the_equations():
+    """Without noise (lr -> 0) each start ends where the integration of that start alone says."""
+    model = TeacherStudent(3, 2, lr=1e-4, T=np.diag([1.3, 0.7]))
+    law = model.overlap_law(N=1e4, n_samples=2, rng=3)
+    normal = np.random.default_rng(3).standard_normal((2, 3, 2))
+    rho = normal * np.sqrt(np.array([1.3, 0.7]) / 1e4)
+    ends = np.array([model.selected_solution(start, np.eye(3)).frame for start in rho])
+    overlaps = np.sum(conserved_frame(rho) * ends, axis=(1, 2)) / 2
+    assert law.noise_ratio < 1e-3
+    assert abs(law.mean - overlaps.mean()) < 0.01
+    assert law.mean < 0.999
+
+
+def test_the_law_of_unequal_teachers_depends_on_log_n():
+    model = TeacherStudent(4, 2, lr=0.05, T=np.diag([1.1, 0.9]))
+    small, large = (model.overlap_law(N=n, n_samples=60, rng=0).mean for n in (1e3, 1e12))
+    assert large < small - 0.01
+
+
 def test_bad_frames_and_starts():
     with pytest.raises(InputError, match="p >= p_star"):
         conserved_frame(np.ones((1, 2)))
@@ -77,5 +103,11 @@ def test_bad_frames_and_starts():
         TeacherStudent(3, 2, noise=0.1).selected_solution(rho, Q)
     with pytest.raises(InputError, match="single matrices"):
         TeacherStudent(3, 2).selected_solution(rho[None], Q[None])
+    with pytest.raises(InputError, match="N must be given"):
+        TeacherStudent(3, 2, T=np.diag([1.2, 0.8])).overlap_law()
+    with pytest.raises(InputError, match="N is too small"):
+        TeacherStudent(3, 2, T=np.diag([1.2, 0.8])).overlap_law(N=5)
+    with pytest.raises(InputError, match="positive definite"):
+        TeacherStudent(3, 2, T=np.diag([1.2, 0.0])).overlap_law(N=1e4)
     with pytest.raises(InputError, match="p must be at least"):
         TeacherStudent(1, 2).overlap_law()

@@ -104,9 +104,10 @@ def test_beyond_the_threshold_and_outside_the_quadratic_model():
         TeacherStudent(2, 1, T=[[0.0]]).critical_lr()
 
 
-def test_gathered_noise_needs_an_isotropic_teacher_and_a_start_in_the_basin():
-    with pytest.raises(InputError, match="multiple of the identity"):
-        gathered_noise(TeacherStudent(2, 2, T=np.diag([1.0, 2.0])).parameters, 1.0)
+def test_gathered_noise_needs_growing_overlaps_and_a_start_in_the_basin():
+    with pytest.raises(InputError, match="all directions"):
+        gathered_noise(TeacherStudent(2, 2, T=np.diag([1.0, 0.01]), lr=0.1).parameters, 1.0)
+    assert gathered_noise(TeacherStudent(2, 2, T=np.diag([1.0, 0.0]), lr=0.1).parameters, 1.0)[1] == 0.0
     model = TeacherStudent(4, 2, lr=0.1)
     for q0 in (model.plateau().basin, 0.0, np.nan):
         with pytest.raises(InputError, match="q0"):
@@ -127,7 +128,21 @@ def test_gathered_noise_on_the_plateau_from_the_fourth_moment():
     model = TeacherStudent(2, 1, lr=0.06, noise=0.3)
     spot = model.plateau()
     predicted = one_step_variance(model, spot.q) / (2 * spot.escape_rates[0]) / spot.q
-    assert math.isclose(gathered_noise(model.parameters, spot.q), predicted, rel_tol=1e-13)
+    assert math.isclose(gathered_noise(model.parameters, spot.q)[0], predicted, rel_tol=1e-13)
+
+
+def test_gathered_noise_of_unequal_teachers_from_the_fourth_moment():
+    from derand.gaussian import tensor_gauss_hermite
+
+    t = np.array([1.3, 0.7])
+    model = TeacherStudent(1, 2, lr=0.06, noise=0.3, T=np.diag(t))
+    spot = model.plateau()
+    nodes, weights = tensor_gauss_hermite(8, 3)
+    z = nodes * np.sqrt([spot.q, *t])
+    u = z[:, 0] ** 2 - (z[:, 1] ** 2 + z[:, 2] ** 2) / 2
+    kick = 4 * model.lr**2 * (weights * (u**2 + 0.3) * z[:, 0] ** 2) @ z[:, 1:] ** 2
+    predicted = kick / t / (2 * spot.escape_rates) / spot.q
+    assert np.allclose(gathered_noise(model.parameters, spot.q), predicted, rtol=1e-12)
 
 
 @pytest.mark.parametrize("q0", [0.2, 1.0, 1.5])
@@ -140,4 +155,4 @@ def test_gathered_noise_from_other_norms_by_simpsons_rule(q0):
     values = np.array([one_step_variance(model, q) for q in run.Q[:, 0, 0]]) / growth**2
     rest = values[-1] / (2 * model.plateau().escape_rates[0])
     predicted = (simpson(values, x=alphas) + rest) / q0
-    assert math.isclose(gathered_noise(model.parameters, q0), predicted, rel_tol=1e-4)
+    assert math.isclose(gathered_noise(model.parameters, q0)[0], predicted, rel_tol=1e-4)

@@ -139,11 +139,12 @@ def test_starts_of_their_own():
         assert np.allclose(run.Q[:, 0], Q, rtol=0, atol=1e-14)
 
 
-def cold_runs(p, p_star, lr, n_inputs, replicas, horizon, seed):
-    """Return starts, times and runs of SGD from random weights in many dimensions."""
+def cold_runs(p, p_star, lr, n_inputs, replicas, horizon, seed, t=None):
+    """Return starts, times and runs of SGD from random weights in many dimensions, for T = diag(t)."""
+    t = np.ones(p_star) if t is None else np.array(t)
     weights = np.random.default_rng(seed).standard_normal((replicas, p, n_inputs))
-    rho, Q = weights[..., :p_star] / np.sqrt(n_inputs), weights @ np.swapaxes(weights, 1, 2) / n_inputs
-    model = TeacherStudent(p, p_star, lr=lr)
+    rho, Q = weights[..., :p_star] * np.sqrt(t / n_inputs), weights @ np.swapaxes(weights, 1, 2) / n_inputs
+    model = TeacherStudent(p, p_star, lr=lr, T=np.diag(t))
     alphas = np.linspace(0.0, horizon, 301)
     return model, rho, model.simulate(rho, Q, n_inputs, alphas, n_replicas=replicas, rng=seed)
 
@@ -169,6 +170,19 @@ def test_overlap_law(lr, horizon):
     overlaps = np.sum(conserved_frame(rho) * conserved_frame(run.rho[:, -1]), axis=(1, 2)) / 2
     law = model.overlap_law(rng=0)
     assert abs(overlaps.mean() - law.mean) < 2.0 * np.hypot(overlaps.std() / 8.0, law.standard_error)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("t", "lr", "horizon"), [((1.2, 0.8), 0.1, 110.0), ((1.4, 0.6), 0.1, 130.0)])
+def test_laws_of_unequal_teachers(t, lr, horizon):
+    """Escape times and overlaps of SGD, N = 1500, within two joint standard errors of the laws."""
+    model, rho, run = cold_runs(4, 2, lr, 1500, 64, horizon, 5, t)
+    overlaps = np.sum(conserved_frame(rho) * conserved_frame(run.rho[:, -1]), axis=(1, 2)) / 2
+    law = model.overlap_law(N=1500, rng=0)
+    assert abs(overlaps.mean() - law.mean) < 2.0 * np.hypot(overlaps.std() / 8.0, law.standard_error)
+    times = run.alphas[np.argmax(run.loss < 0.5 * model.plateau().loss, axis=1)] - 0.5 * run.alphas[1]
+    law = model.escape_time(1500, n_starts=500, fluctuations=True, rng=0)
+    assert abs(times.mean() - law.time) < 2.0 * np.hypot(times.std() / 8.0, law.standard_error)
 
 
 @pytest.mark.slow
