@@ -36,8 +36,9 @@ _PERTURBATION = 1e-2
 _SHARES = (0.1, 0.3, 1.0)
 _BETA_MAX = 1e5
 #: The union bound is lowered for an eps smaller than the one that it proves so far by these shares or, once sigma is
-#: small, by these multiples of sigma, where the probabilities still have a slope.
-_UNION_STEPS = ((0.3, 4.0), (0.1, 2.0), (0.02, 0.7))
+#: small, by these multiples of sigma, where the probabilities still have a slope; the last step is for that eps itself,
+#: at which F below 1/2 is all that the level needs.
+_UNION_STEPS = ((0.3, 4.0), (0.1, 2.0), (0.02, 0.7), (0.0, 0.0))
 
 #: One level's objectives, value and gradient at a flat map.
 _Objectives = list[Callable[[FloatArray], tuple[float, FloatArray]]]
@@ -143,7 +144,7 @@ def derandomize_map(
     Returns
     -------
     M : ndarray, shape (k, r)
-        The map.
+        The map; the mean of the random one where the path ends before sigma is 0.
     certificate : DerandomizationCertificate
         Start, end, and all levels.
 
@@ -272,7 +273,8 @@ class _Path:
             squares = _squares(self.problem.differences, M)
             M = scaled_to_middle(M, float(squares.min()), float(squares.max()))
         best, chosen, n_evals = self.problem.least(M, sigma), M, 0
-        for objective in self.problem.objectives(best):
+        goal = replace(best, bound=min(best.bound, self.levels[-1].bound))
+        for objective in self.problem.objectives(goal):
             noise = self.rng.standard_normal(M.shape) * (_PERTURBATION / math.sqrt(M.size))
             outcome: Any = minimize_sosp(
                 objective,

@@ -242,7 +242,9 @@ class _Fit:
         rank = self.space.rank
         if self.method != "minimax":
             kind = "soft" if self.method == "derand" else "union"
-            return derandomize_map(self.space.coords, k, self.rng, kind=kind, deadline=self.options.deadline)
+            M, path = derandomize_map(self.space.coords, k, self.rng, kind=kind, deadline=self.options.deadline)
+            # Where randomness is left the bound speaks of a draw; the mean by itself may be the saddle M = 0.
+            return M + path.sigma * self.rng.standard_normal(M.shape) if path.sigma > 0.0 else M, path
         noise = self.rng.standard_normal((k, rank))
         if isinstance(self.init, str) and self.init == "random":
             return noise / math.sqrt(k), None

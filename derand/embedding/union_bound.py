@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
+from numpy.polynomial import chebyshev
+from scipy.optimize import brentq
 from scipy.special import chndtr, gammaln, ive
 
 from derand._utils.validation import FloatArray
@@ -14,6 +17,9 @@ __all__ = ["UnionBound"]
 
 _REACH = 8.0  # |G z| exceeds sqrt(k) + 8 with probability below exp(-32)
 _EVEN_ODDS = 0.5
+_NODES = (20, 4.0)  # of the interpolation of a tail: so many, and so many for each unit of |A z|/sigma
+_SERIES_ERROR = 1e-12  # what a tail from the series may be wrong by, observed to be below a tenth of it
+_SERIES_ABOVE = 1e-4  # a smaller F comes from the law itself
 
 
 class UnionBound:
@@ -53,27 +59,34 @@ class UnionBound:
         Returns
         -------
         value : float
-            F, rounded up by exp(-32) for each tail that was left out.
+            F, rounded up by exp(-32) for each tail that was left out, and by 1e-12 a pair where tails come from a
+            series.
         slope : ndarray, shape (m,)
             Derivatives.
         """
         slope = np.zeros_like(squares)
         if sigma == 0.0:
             return float(np.count_nonzero(np.abs(squares - 1.0) > eps)), slope
-        k, total, lengths = self.shape[0], 0.0, np.sqrt(squares)
+        total, slope = self._tails(squares, sigma, eps, _series_tail)
+        return (total, slope) if total > _SERIES_ABOVE else self._tails(squares, sigma, eps, _exact_tail)
+
+    def _tails(
+        self, squares: FloatArray, sigma: float, eps: float, tail: Callable[..., tuple[FloatArray, FloatArray, float]]
+    ) -> tuple[float, FloatArray]:
+        """Return F and its slope for sigma > 0, with the probabilities of `tail`."""
+        k, total, lengths, slope = self.shape[0], 0.0, np.sqrt(squares), np.zeros_like(squares)
         # |A z| lies within sigma |G z| of |M z|: tails further away than that are below exp(-32) and cost nothing.
         reach = sigma * (math.sqrt(k) + _REACH)
         for end, sign in ((1.0 + eps, 1.0), (1.0 - eps, -1.0)):
             if end <= 0.0:
                 continue
-            x, distance = end / sigma**2, sign * (lengths - math.sqrt(end))
+            distance = sign * (lengths - math.sqrt(end))
             inside = distance <= -reach  # surely on the right side of this end
             near = np.flatnonzero(~inside & (distance < reach))
             total += float(np.count_nonzero(distance >= reach)) + math.exp(-32.0) * float(np.count_nonzero(inside))
-            centre = squares[near] / sigma**2
-            below = chndtr(x, k, centre)
-            total += float(np.sum(1.0 - below if sign > 0.0 else below))
-            slope[near] += sign * _density(x, k + 2, centre) / sigma**2
+            below, density, error = tail(end / sigma**2, k, squares[near] / sigma**2)
+            total += float(np.sum(1.0 - below if sign > 0.0 else below)) + error * near.size
+            slope[near] += sign * density / sigma**2
         return total, slope
 
     def log_value_and_grad(self, x: FloatArray, sigma: float, eps: float) -> tuple[float, FloatArray]:
@@ -101,7 +114,7 @@ class UnionBound:
         return math.log(value), self.differences.adjoint((2.0 * slope / value)[:, None] * images).ravel()
 
     def least_eps(self, squares: FloatArray, sigma: float) -> tuple[float, float]:
-        """Return the least eps with F <= 1/2, by bisection from above, and F there.
+        """Return the least eps with F <= 1/2, and F there.
 
         Parameters
         ----------
@@ -122,13 +135,46 @@ class UnionBound:
         low, high = 0.0, 1.0
         while self.of_squares(squares, sigma, high)[0] > _EVEN_ODDS:
             low, high = high, 2.0 * high
-        while high - low > 1e-10 * high:
-            middle = 0.5 * (low + high)
-            if self.of_squares(squares, sigma, middle)[0] <= _EVEN_ODDS:
-                high = middle
-            else:
-                low = middle
-        return high, self.of_squares(squares, sigma, high)[0]
+        tiny = float(np.finfo(np.float64).tiny)
+
+        def excess(eps: float) -> float:
+            """Return log F - log 1/2."""
+            return math.log(max(self.of_squares(squares, sigma, eps)[0], tiny) / _EVEN_ODDS)
+
+        root = low
+        if high - low > 1e-10 * high and excess(low) > 0.0:
+            root = float(brentq(excess, low, high, xtol=1e-10 * high, rtol=1e-10))
+        step = 1e-10 * high
+        while (failure := self.of_squares(squares, sigma, root)[0]) > _EVEN_ODDS:
+            root, step = root + step, 2.0 * step
+        return root, failure
+
+
+def _exact_tail(x: float, k: int, centre: FloatArray) -> tuple[FloatArray, FloatArray, float]:
+    """Return the distribution function at x for several noncentralities, minus its derivative, and an error bound."""
+    return chndtr(x, k, centre), _density(x, k + 2, centre), 0.0
+
+
+def _series_tail(x: float, k: int, centre: FloatArray) -> tuple[FloatArray, FloatArray, float]:
+    """Return what `_exact_tail` does from Chebyshev series in the root of the noncentrality, much faster for many."""
+    # The density is entire in that root, where its width is 1; the distribution function is an integral of it.
+    roots = np.sqrt(centre)
+    low, high = (float(end) for end in (roots.min(initial=math.inf), roots.max(initial=0.0)))
+    n_nodes = int(_NODES[0] + _NODES[1] * max(high - low, 0.0))
+    if n_nodes >= 2 * roots.size or not high > low:
+        return _exact_tail(x, k, centre)
+    half, angles, orders = 0.5 * (high - low), np.pi * (np.arange(n_nodes) + 0.5) / n_nodes, np.arange(n_nodes)
+    at_nodes = low + half * (np.cos(angles) + 1.0)
+    density = _density(x, k + 2, np.square(at_nodes))
+    # dQ/droot = -2 root density; both series from the values at Chebyshev's points, by discrete orthogonality.
+    values = np.stack([-2.0 * half * at_nodes * density, density], axis=1)
+    series = np.zeros((n_nodes + 2, 2))
+    series[:-2] = np.cos(np.outer(orders, angles)) @ values * (2.0 / n_nodes)
+    # The integral of a_0/2 + sum a_n T_n has the coefficients (a_{n-1} - a_{n+1})/2n, and Q at the upper end.
+    integral = (series[:-2, 0] - series[2:, 0]) / (2.0 * (orders + 1.0))
+    series[1:-1, 0], series[0] = integral, (float(chndtr(x, k, high**2)) - integral.sum(), 0.5 * series[0, 1])
+    below, slope = chebyshev.chebval((roots - low) / half - 1.0, series)
+    return np.clip(below, 0.0, 1.0), np.maximum(slope, 0.0), _SERIES_ERROR
 
 
 def _density(x: float, df: int, centre: FloatArray) -> FloatArray:

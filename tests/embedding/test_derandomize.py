@@ -129,3 +129,12 @@ def test_union_bound_of_the_start_is_the_chi_square_one(union):
     X = union[0]
     worst = [brute_distortion(X, gaussian(4, 9, seed) / 2.0) for seed in range(300)]
     assert np.mean(np.array(worst) > eps) <= 0.5
+
+
+@pytest.mark.slow
+def test_union_bound_passes_where_images_too_short_take_over():
+    """Below eps = 1 they count too, M = 0 has to be left, and a level must lower F for the bound at hand itself."""
+    X = gaussian(30, 12)
+    M, certificate = derandomize_map(X, 4, np.random.default_rng(0), kind="union", max_evals=60)
+    assert (certificate.never_rose, certificate.sigma) == (True, 0.0)
+    assert brute_distortion(X, M) < 0.6

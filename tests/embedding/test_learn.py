@@ -122,6 +122,16 @@ def _numbers(X, M):
     )
 
 
+def test_a_path_that_ends_at_the_saddle_is_polished_from_a_draw(monkeypatch):
+    """No level but the first: M = 0, from where the search could not leave."""
+    monkeypatch.setattr(derandomize, "_LEAST_STEP", 0.0)
+    X = gaussian(12, 6)
+    monkeypatch.setattr(derandomize._Path, "_step", lambda path, sigma: False)
+    result = learn_embedding(X, 3, method="derand")
+    assert result.certificate.sigma > 0.0
+    assert result.report.distortion < 0.5  # from M = 0 it stays 1
+
+
 @pytest.mark.parametrize("k", [2, "auto"])
 def test_ctrl_c_within_a_path_ends_the_whole_run(monkeypatch, k):
     solve, calls = derandomize.minimize_sosp, []

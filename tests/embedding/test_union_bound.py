@@ -5,7 +5,7 @@ import pytest
 from scipy.stats import chi2, ncx2
 
 from derand.embedding.johnson_lindenstrauss import jl_failure_bound
-from derand.embedding.union_bound import UnionBound, _density
+from derand.embedding.union_bound import UnionBound, _density, _exact_tail, _series_tail
 from derand.embedding.unit_differences import UnitDifferences
 from tests.embedding.data import brute_ratios, gaussian
 
@@ -63,7 +63,7 @@ def test_tails_left_out_are_counted_upwards():
     squares, sigma, eps = np.linspace(0.5, 1.6, 21), 0.01, 0.5
     value = union.of_squares(squares, sigma, eps)[0]
     exact = np.sum(ncx2.sf(1.5e4, 3, squares * 1e4) + ncx2.cdf(0.5e4, 3, squares * 1e4))
-    assert exact - 1e-12 <= value <= exact + 42 * np.exp(-32) + 1e-12
+    assert exact - 1e-12 <= value <= exact + 42 * (np.exp(-32) + 1e-12) + 1e-12
 
 
 def test_fixed_map():
@@ -81,3 +81,16 @@ def test_least_eps_has_even_odds():
     assert union.of_squares(squares, 0.1, 0.999 * eps)[0] > 0.5
     # The limit of little randomness is the distortion itself.
     assert union.least_eps(squares, 1e-4)[0] == pytest.approx(np.abs(squares - 1).max(), rel=1e-2)
+
+
+@pytest.mark.parametrize("k", [1, 2, 3, 16, 64])
+@pytest.mark.parametrize("sigma", [0.5, 0.1, 0.01, 0.001])
+def test_the_series_of_a_tail(k, sigma):
+    """scipy's own distribution function is good to 2e-13 here."""
+    x = 1.3 / sigma**2
+    reach = np.sqrt(k) + 8.0
+    roots = np.sqrt(x) + np.random.default_rng(k).uniform(-reach, reach, 300)
+    below, density, error = _series_tail(x, k, np.square(roots))
+    exact, exact_density, _ = _exact_tail(x, k, np.square(roots))
+    assert np.abs(below - exact).max() < 0.5 * error
+    assert np.abs(density - exact_density).max() < 1e-12 * exact_density.max()
