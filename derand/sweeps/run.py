@@ -8,6 +8,7 @@ from concurrent.futures import BrokenExecutor
 from itertools import product
 from typing import Any
 
+from derand._utils.shipped import Shipped
 from derand._utils.validation import check_int
 from derand.exceptions import BudgetExceededError, InputError, InputTypeError
 from derand.sweeps.plain import decode, encode
@@ -135,7 +136,7 @@ def _calls(
 
     if todo:
         parallel = Parallel(n_jobs=n_jobs, return_as="generator_unordered")
-        yield from parallel(delayed(_call)(function, key, setting) for key, setting in todo)
+        yield from parallel(delayed(Shipped(_call))(function, key, setting) for key, setting in todo)
 
 
 def _call(function: Callable[..., Any], key: str, setting: Any) -> tuple[str, Any, Any]:

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from derand._utils.html import ResultRepr
+from derand._utils.shipped import Shipped
 from derand._utils.validation import FloatArray, check_array, check_scalar
 from derand.exceptions import InputError
 from derand.two_step.activations import TwoStepActivation, as_activation
@@ -256,11 +257,12 @@ def _map_rows(
     from joblib import Parallel, delayed, effective_n_jobs  # type: ignore[import-untyped]
 
     indices, n_together = list(missing), effective_n_jobs(n_jobs)
+    row = delayed(Shipped(_row))
     with Parallel(n_jobs=n_jobs) as parallel:
         # As many rows at once as there are jobs: joblib's own generator warns when it is left before its end.
         for first in range(0, len(indices), n_together):
             part = indices[first : first + n_together]
-            yield from zip(part, parallel(delayed(_row)(shared, etas[0][i], etas[1]) for i in part), strict=True)
+            yield from zip(part, parallel(row(shared, etas[0][i], etas[1]) for i in part), strict=True)
 
 
 def _row(shared: _Shared, eta1: float, etas2: list[float]) -> dict[str, Any]:

@@ -5,6 +5,8 @@ import hashlib
 import numpy as np
 
 from derand.estimators import LearnedJL
+from derand.maxcut import MaxCutProblem, solve_maxcut
+from derand.plotting import EscapeTimeDisplay
 from derand.spectral import success_curve
 from derand.sweeps import grid, sweep
 from derand.teacher_student import sweep as teacher_sweep
@@ -50,7 +52,7 @@ def two_step(n_jobs):
     """derand.two_step.phase_diagram."""
     problem = random_problem(120, 120, 120, [sine], rng=0)
     found = phase_diagram([0.1, 0.2, 0.3], [0.2, 0.3], *problem[:4], activation=[0.0, 1.0, 0.5], n_jobs=n_jobs)
-    return digest(found.counted, found.asymptotic)
+    return digest(found.counted, found.asymptotic, found.predicted, found.own, found.theta)
 
 
 def spectral(n_jobs):
@@ -68,4 +70,19 @@ def embedding(n_jobs):
     return digest(learned.components_, np.array(learned.distortion_))
 
 
-SWEEPS = {f.__name__: f for f in (general, teacher_student, two_step, spectral, embedding)}
+def starts(n_jobs):
+    """derand.maxcut.solve_maxcut with several searches."""
+    i, j = np.triu_indices(24, 1)
+    edges = np.random.default_rng(0).random(i.size) < 0.3
+    problem = MaxCutProblem.from_edges(i[edges], j[edges])
+    found = solve_maxcut(problem, effort="quick", n_starts=3, n_jobs=n_jobs)
+    return digest(found.side, np.array([found.value, found.upper_bound], dtype=float))
+
+
+def escape_times(n_jobs):
+    """derand.plotting.EscapeTimeDisplay."""
+    points = EscapeTimeDisplay.from_widths([4, 5], [2], n_starts=3, rng=0, n_jobs=n_jobs).points
+    return digest(np.array([[point.value.time, point.value.standard_error] for point in points]))
+
+
+SWEEPS = {f.__name__: f for f in (general, teacher_student, two_step, spectral, embedding, starts, escape_times)}

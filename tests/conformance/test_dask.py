@@ -2,11 +2,15 @@
 
 import os
 import signal
+import threading
+import time
 
 import joblib
+import numpy as np
 import pytest
 
 from derand.sweeps import grid, read_sweep, sweep
+from derand.two_step import phase_diagram, random_problem
 from tests.conformance.sweeps import SWEEPS, draw
 
 pytestmark = [
@@ -53,3 +57,42 @@ def test_a_killed_worker_is_replaced(client, tmp_path):
     with joblib.parallel_config(backend="dask"):
         assert sweep(fragile, range(8)) == [x * 0.1 for x in range(8)]
     assert os.path.exists(marker)
+
+
+@pytest.mark.parametrize("kind", SWEEPS)
+def test_every_kind_survives_a_worker(kind, client):
+    """A worker is killed as soon as it has work; another one takes it over, and no bit differs."""
+    alone = SWEEPS[kind](1)
+    client.wait_for_workers(2)
+    processes = client.run(os.getpid)
+    killed = []
+
+    def kill():
+        end = time.monotonic() + 60.0
+        while not killed and time.monotonic() < end:
+            busy = [worker for worker, tasks in client.processing().items() if tasks and worker in processes]
+            if busy:
+                os.kill(processes[busy[0]], signal.SIGKILL)
+                killed.append(busy[0])
+            time.sleep(0.01)
+
+    watcher = threading.Thread(target=kill)
+    watcher.start()
+    with joblib.parallel_config(backend="dask"):
+        found = SWEEPS[kind](2)
+    watcher.join()
+    assert len(killed) == 1
+    assert found == alone
+
+
+def test_a_diagram_is_resumed_on_the_cluster(client, tmp_path):
+    """Rows finished in one process are taken over, the others come from the cluster."""
+    problem = random_problem(120, 120, 120, [np.tanh], rng=0)
+    given = {"activation": [0.0, 1.0, 0.5], "checkpoint": tmp_path / "rows.npz"}
+    part = phase_diagram([0.1, 0.2, 0.3], [0.2], *problem[:4], time_limit=1e-9, **given)
+    assert part.alphas1 == (0.1,)
+    with joblib.parallel_config(backend="dask"):
+        whole = phase_diagram([0.1, 0.2, 0.3], [0.2], *problem[:4], n_jobs=2, **given)
+    assert whole.is_complete
+    alone = phase_diagram([0.1, 0.2, 0.3], [0.2], *problem[:4], activation=[0.0, 1.0, 0.5])
+    np.testing.assert_array_equal(whole.theta, alone.theta)
