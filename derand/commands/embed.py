@@ -129,8 +129,8 @@ def read_points(path: str) -> Any:
 
 
 def _read_npy(path: Path) -> Any:
-    """Return the array of a .npy file; objects, which could run code, are refused."""
-    return np.load(path, allow_pickle=False)
+    """Return the array of a .npy file, left on disk; objects, which could run code, are refused."""
+    return np.load(path, mmap_mode="r", allow_pickle=False)
 
 
 def _read_csv(path: Path) -> Any:

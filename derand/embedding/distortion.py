@@ -94,7 +94,9 @@ def distortion_report(X: Any, M: Any, *, n_worst: int = 256, block_map: BlockMap
 
     Notes
     -----
-    n^2 (d + k) operations; memory for the points in double precision and some tiles of 5 MB.  All pairs are scanned by
+    n^2 (d + k) operations; memory for the points in double precision and some tiles of 5 MB.  A dense array of more
+    than 2^24 numbers, which may be a memory-mapped file or a dask array, stays where it is: some 100 MB at most are
+    read at a time, and each row n/700 times or more, so that a dask array is best persisted.  All pairs are scanned by
     inner products of centred points; pairs that are close together, where those cancel, and the `n_worst` worst are
     recomputed from differences.  Deterministic, whatever the number of threads.  The distortion of new points can be
     larger.

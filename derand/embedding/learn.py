@@ -88,7 +88,8 @@ def learn_embedding(
     Parameters
     ----------
     X : array_like or sparse, shape (n, d)
-        Points; n >= 2.
+        Points; n >= 2.  A memory-mapped file or a dask array is read in blocks where it is large; the coordinates of
+        the points in the space that they span are kept in memory.
     n_components : int or "auto"
         Dimensions k; "auto" for the least at which bisection finds a map of distortion at most `eps`.
     eps : float in (0, 1), default 0.1

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from derand._utils.threads import blas_threads
 from derand._utils.validation import FloatArray, check_array
+from derand.embedding.blocks import BlockedRows, is_lazy
 from derand.exceptions import InputError, InputTypeError
 
 __all__ = ["PointSet", "RowSpace", "check_points"]
@@ -20,11 +21,14 @@ __all__ = ["PointSet", "RowSpace", "check_points"]
 IndexArray = NDArray[np.int64]
 
 _CHUNK = 1 << 20  # numbers in one temporary array of differences
+_WHOLE = 1 << 24  # numbers up to which a dense array is copied whole in double precision
+_SIDE = 768  # rows of a tile of pairs
+_LEAST_SIDE = 64  # the same of points that are read anew for each tile
 _DENSE_LIMIT = 50_000_000  # numbers up to which a sparse matrix is made dense for its singular value decomposition
 
 
 def check_points(X: Any, name: str = "X", *, min_points: int = 2) -> Any:
-    """Return points as a finite float64 array or csr array of shape (n, d).
+    """Return points as a finite float64 array or csr array of shape (n, d), or as rows that are read in blocks.
 
     Parameters
     ----------
@@ -37,8 +41,8 @@ def check_points(X: Any, name: str = "X", *, min_points: int = 2) -> Any:
 
     Returns
     -------
-    ndarray or csr_array
-        The points.
+    ndarray, csr_array or BlockedRows
+        The points; an array of more than 2^24 numbers stays where it is, and its entries are checked by `PointSet`.
 
     Raises
     ------
@@ -48,7 +52,12 @@ def check_points(X: Any, name: str = "X", *, min_points: int = 2) -> Any:
         If the entries aren't real numbers.
     """
     points: Any = X
-    if _is_sparse(points):
+    if (isinstance(X, np.ndarray) and X.dtype.kind in "biuf") or is_lazy(X):
+        points = BlockedRows(X, name)
+        # Where the entries are kept doesn't matter for the bits of what comes out, only how many they are.
+        if points.shape[0] * points.shape[1] <= _WHOLE:
+            points = np.ascontiguousarray(check_array(X, name, ndim=2))
+    elif _is_sparse(points):
         if points.dtype.kind not in "biuf":
             raise InputTypeError(f"{name} must hold real numbers, got entries of type {points.dtype}")
         given, points = points, sp.csr_array(points, dtype=np.float64)
@@ -79,7 +88,8 @@ class PointSet:
     Parameters
     ----------
     X : array_like or sparse, shape (n, d)
-        Points, one a row.
+        Points, one a row.  An array of more than 2^24 numbers, in memory, in a memory-mapped file or dask's, is read in
+        blocks, several times, and never copied whole.
     name : str, default "X"
         Name for messages.
     min_points : int, default 2
@@ -89,10 +99,10 @@ class PointSet:
     ----------
     n, d : int
         Shape.
-    raw : ndarray or csr_array, shape (n, d)
+    raw : ndarray, csr_array or BlockedRows, shape (n, d)
         The points divided by a power of two that brings the largest entry to [1, 2): no digit is lost, and squares
         neither overflow nor vanish.
-    centred : ndarray or csr_array
+    centred : ndarray, csr_array or BlockedRows
         `raw` less the mean of its rows, where dense.  Centring changes no difference and makes inner products cancel
         less; a sparse matrix stays as it is.
 
@@ -111,12 +121,37 @@ class PointSet:
     def __init__(self, X: Any, name: str = "X", *, min_points: int = 2) -> None:
         points: Any = check_points(X, name, min_points=min_points)
         self.n, self.d = (int(size) for size in points.shape)
-        self.is_sparse = _is_sparse(points)
-        top = float(np.max(np.abs(points.data if self.is_sparse else points), initial=0.0))
+        self.is_sparse, self.is_blocked = _is_sparse(points), isinstance(points, BlockedRows)
+        if isinstance(points, BlockedRows):
+            top = points.checked_top()
+        else:
+            top = float(np.max(np.abs(points.data if self.is_sparse else points), initial=0.0))
         self.unit = math.ldexp(1.0, math.frexp(top)[1] - 1) if top > 0.0 else 1.0
-        self.raw: Any = points / self.unit
-        self.mean: FloatArray = np.asarray(self.raw.mean(axis=0)).ravel()
-        self.centred: Any = self.raw if self.is_sparse else self.raw - self.mean
+        self.raw: Any
+        self.mean: FloatArray
+        self.centred: Any
+        if isinstance(points, BlockedRows):
+            rows = BlockedRows(points.source, name, unit=self.unit)
+            self.raw, self.mean = rows, rows.column_means()
+            self.centred = BlockedRows(points.source, name, unit=self.unit, mean=self.mean)
+        else:
+            self.raw = points / self.unit
+            self.mean = np.asarray(self.raw.mean(axis=0)).ravel()
+            self.centred = self.raw if self.is_sparse else self.raw - self.mean
+
+    @property
+    def side(self) -> int:
+        """Rows of a tile of pairs: as many as keep its temporary arrays near the cache and below 20 MB together."""
+        return max(_LEAST_SIDE, min(_SIDE, 2 * _CHUNK // self.d)) if self.is_blocked else _SIDE
+
+    def squares(self) -> FloatArray:
+        """Return the squared norms of the rows of `centred`, shape (n,)."""
+        if self.is_sparse:
+            return np.asarray(self.centred.power(2).sum(axis=1)).ravel()
+        squares: FloatArray = (
+            self.centred.squares() if self.is_blocked else np.einsum("ij,ij->i", self.centred, self.centred)
+        )
+        return squares
 
     def image(self, M: FloatArray) -> FloatArray:
         """Return the centred image of the points under a matrix of shape (k, d), shape (n, k)."""
@@ -171,16 +206,19 @@ class RowSpace:
         Notes
         -----
         Costs n d min(n, d).  A sparse matrix too large to be made dense goes through the Gram matrix of the shorter
-        side, which sees singular values above 1e-7 of the largest only.  The sign of each axis is fixed by its largest
-        entry, so that the axes don't depend on the LAPACK in use.
+        side, which sees singular values above 1e-7 of the largest only.  A large array with at least as many rows as
+        columns is read in blocks, and only the coordinates are kept; a wider one is read whole.  The sign of each axis
+        is fixed by its largest entry, so that the axes don't depend on the LAPACK in use.
         """
         with blas_threads(1):  # the same digits for any number of threads
             if points.is_sparse and points.n * points.d > _DENSE_LIMIT:
                 coords, basis = _by_gram(points)
+            elif points.is_blocked and points.d <= points.n:
+                coords, basis = _by_triangle(points)
             else:
-                dense = points.raw.toarray() - points.mean if points.is_sparse else points.centred
+                dense = points.raw.toarray() - points.mean if points.is_sparse else points.centred[:]
                 U, s, basis = scipy.linalg.svd(dense, full_matrices=False)
-                rank = int(np.sum(s > max(dense.shape) * np.finfo(float).eps * max(float(s[0]), np.finfo(float).tiny)))
+                rank = _rank(s, max(dense.shape))
                 coords, basis = U[:, :rank] * s[:rank], basis[:rank]
         lead = np.argmax(np.abs(basis), axis=1)
         sign = np.sign(basis[np.arange(basis.shape[0]), lead])
@@ -189,11 +227,26 @@ class RowSpace:
         return cls(coords[_representatives(points)], np.ascontiguousarray(basis * sign[:, None]))
 
 
+def _rank(s: FloatArray, size: int) -> int:
+    """Return how many singular values of a matrix stand out of its rounding."""
+    return int(np.sum(s > size * np.finfo(float).eps * max(float(s[0]), np.finfo(float).tiny)))
+
+
+def _by_triangle(points: PointSet) -> tuple[FloatArray, FloatArray]:
+    """Return coordinates and axes of points that are read in blocks, with all digits."""
+    _, s, basis = scipy.linalg.svd(points.centred.triangle(), full_matrices=False)
+    basis = np.ascontiguousarray(basis[: _rank(s, points.n)])
+    return points.centred @ basis.T, basis
+
+
 def _representatives(points: PointSet) -> IndexArray:
     """Return for each point the number of one equal to it, the same for all of these; shape (n,)."""
     weights = np.random.default_rng(0).standard_normal(points.d)
     # Equal rows have equal sums, taken in the same order; different rows hardly ever do.
-    sums = np.asarray(points.raw @ weights) if points.is_sparse else np.einsum("ij,j->i", points.raw, weights)
+    if points.is_blocked:
+        sums = points.raw.row_sums(weights)
+    else:
+        sums = np.asarray(points.raw @ weights) if points.is_sparse else np.einsum("ij,j->i", points.raw, weights)
     order = np.argsort(sums, kind="stable")
     group = np.arange(points.n)
     ties = np.flatnonzero(sums[order[1:]] == sums[order[:-1]])

@@ -155,11 +155,8 @@ def scan_pairs(
     """
     with blas_threads(1):
         image = points.image(M)
-        norms = (
-            np.asarray(points.centred.power(2).sum(axis=1)).ravel() if points.is_sparse else _squares(points.centred)
-        )
-        setting = _Setting(points, M, image, norms, _squares(image), cover is None)
-        todo = tiles(points.n) if cover is None else list(cover)
+        setting = _Setting(points, M, image, points.squares(), _squares(image), cover is None)
+        todo = tiles(points.n, side=points.side) if cover is None else list(cover)
         found: list[_TileResult] = []
         floor = -1.0
         for start in range(0, len(todo), _GROUP):

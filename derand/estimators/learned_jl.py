@@ -17,6 +17,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from derand._utils.rng import RNGLike, check_rng
 from derand._utils.threads import blas_threads
 from derand._utils.validation import FloatArray, check_scalar
+from derand.embedding.blocks import is_lazy
 from derand.embedding.distortion import DistortionReport, report_of
 from derand.embedding.learn import EmbeddingResult, learn_embedding
 from derand.embedding.linear_bound import linear_lower_bound
@@ -183,11 +184,15 @@ class LearnedJL(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         Notes
         -----
         scikit-learn's own validation raises ValueError for NaN, infinity, fewer than two samples or no features.
+
+        A memory-mapped file (``numpy.load(path, mmap_mode="r")``) in single or double precision is not copied, nor is a
+        dask array; both are read in blocks.  Kept in memory are the coordinates of the samples in the space that they
+        span and, with a `validation_fraction`, the samples.
         """
         X = self._validated(X, reset=True, ensure_min_samples=2)
         tasks = FitTasks(self, X, y, name="scan")
         found, self.validation_distortion_ = self._learn(X, tasks)
-        self.components_ = found.components.astype(X.dtype)
+        self.components_ = found.components.astype(X.dtype if X.dtype.kind == "f" else np.float64)
         self.n_components_ = int(self.components_.shape[0])
         self._n_features_out = self.n_components_
         # The report is of the map as it is stored and on all of X, also the samples held out.
@@ -216,11 +221,11 @@ class LearnedJL(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         Returns
         -------
         ndarray, shape (n_samples, n_components_)
-            Images, dense, in the precision of X.
+            Images, dense, in the precision of X; of a dask array a dask array, computed when it is asked for.
         """
         check_is_fitted(self)
         X = self._validated(X, reset=False)
-        return X @ self.components_.T.astype(X.dtype, copy=False)
+        return X @ self.components_.T.astype(X.dtype if X.dtype.kind == "f" else np.float64, copy=False)
 
     def inverse_transform(self, X: Any) -> Any:
         """Return the shortest samples that have the given images.
@@ -319,7 +324,9 @@ class LearnedJL(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
             return scipy.linalg.pinv(self.components_)
 
     def _validated(self, X: Any, *, reset: bool, ensure_min_samples: int = 1) -> Any:
-        """Return X as scikit-learn validates it, in single or double precision."""
+        """Return X as scikit-learn validates it, in single or double precision; a dask array stays one."""
+        if is_lazy(X):
+            return validate_data(self, X, reset=reset, skip_check_array=True)
         return validate_data(
             self,
             X,
@@ -333,7 +340,9 @@ class LearnedJL(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
     def _scan(self, X: Any, Y: Any = None, keep: int = 256) -> Any:
         """Return the scan of the pairs of X, or of X with Y."""
         stacked = X
-        if Y is not None:
+        if Y is not None and (is_lazy(X) or is_lazy(Y)):
+            stacked = np.concatenate([np.asarray(X), np.asarray(Y)])
+        elif Y is not None:
             stacked = sp.vstack([X, Y]).tocsr() if sp.issparse(X) or sp.issparse(Y) else np.concatenate([X, Y])
         cover = None if Y is None else tiles(X.shape[0], Y.shape[0])
         M = self.components_.astype(np.float64)
