@@ -49,6 +49,11 @@ class MaxCutClusterer(CallbackSupportMixin, ClusterMixin, BaseEstimator):  # typ
         Seconds after which the best split so far is returned; labels then depend on the machine.
     random_state : int, Generator or None
         Random stream of the search.  None means 0: the labels are the same on every run.
+    n_starts : int, default 1
+        Independent searches, each with the effort's whole work; what they found is recombined.
+    n_jobs : int or None
+        Searches at the same time, as in joblib: -1 for all cores, None for what ``joblib.parallel_config`` says, else
+        one.  The labels don't depend on it.
 
     Attributes
     ----------
@@ -86,6 +91,8 @@ class MaxCutClusterer(CallbackSupportMixin, ClusterMixin, BaseEstimator):  # typ
         bound: bool = True,
         time_limit: float | None = None,
         random_state: RNGLike = None,
+        n_starts: int = 1,
+        n_jobs: int | None = None,
     ) -> None:
         self.affinity = affinity
         self.method = method
@@ -93,6 +100,8 @@ class MaxCutClusterer(CallbackSupportMixin, ClusterMixin, BaseEstimator):  # typ
         self.bound = bound
         self.time_limit = time_limit
         self.random_state = random_state
+        self.n_starts = n_starts
+        self.n_jobs = n_jobs
 
     @with_callbacks  # type: ignore[untyped-decorator]
     def fit(self, X: Any, y: Any = None) -> Self:
@@ -133,6 +142,8 @@ class MaxCutClusterer(CallbackSupportMixin, ClusterMixin, BaseEstimator):  # typ
             time_limit=self.time_limit,
             callback=tasks.step,
             rng=0 if self.random_state is None else self.random_state,
+            n_starts=self.n_starts,
+            n_jobs=self.n_jobs,
         )
         side = self.result_.side
         self.labels_ = (side != side[0]).astype(np.int64)

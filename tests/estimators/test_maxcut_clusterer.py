@@ -92,6 +92,18 @@ def test_labels_repeat_and_parameters_reach_the_solver():
     assert MaxCutClusterer(time_limit=1e-9).fit(X).result_.status == "time_limit"
 
 
+def test_several_starts_give_one_result_on_any_number_of_jobs():
+    X = np.random.default_rng(2).standard_normal((14, 3))
+    single = MaxCutClusterer(bound=False, random_state=3).fit(X)
+    many = [MaxCutClusterer(bound=False, random_state=3, n_starts=2, n_jobs=jobs).fit(X) for jobs in (1, 2)]
+    assert many[0].labels_.tolist() == many[1].labels_.tolist()
+    assert many[0].value_ >= single.result_.derandomized_value
+    with pytest.raises(InputError, match="n_starts"):
+        MaxCutClusterer(n_starts=0).fit(X)
+    with pytest.raises(InputError, match="n_jobs"):
+        MaxCutClusterer(n_jobs=0).fit(X)
+
+
 @pytest.mark.parametrize("value", [np.nan, np.inf])
 @pytest.mark.parametrize("affinity", ["euclidean", "precomputed"])
 def test_non_finite_data_is_refused(value, affinity):
