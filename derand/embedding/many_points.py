@@ -13,7 +13,6 @@ from derand._utils.validation import FloatArray
 from derand.embedding.minimax import MinimaxOptions, MinimaxResult, MinimaxRun
 from derand.embedding.points import IndexArray
 from derand.embedding.quick_scan import QuickScan
-from derand.embedding.unit_differences import UnitDifferences
 
 __all__ = ["MANY", "anneal_distortion"]
 
@@ -113,15 +112,15 @@ class _ManyPoints(MinimaxRun):
         keep = self.options.active_size
         if not self.quick.is_apt or self.best.distortion < _QUICK_ABOVE:
             return super()._worst()
-        floor = float(np.partition(self._deviation(), -keep)[-keep]) if self.codes.size >= keep else -1.0
+        floor = float(np.partition(self._deviation(self.codes), -keep)[-keep]) if self.codes.size >= keep else -1.0
         worst = self.quick.worst(self.M, keep, floor, block_map=self.options.block_map)
         # All other ratios lie between that of the last one and its mirror image.
         rest = abs(float(worst.ratios[-1]) - 1.0)
         low, high = min(1.0 - rest, float(worst.ratios.min())), max(1.0 + rest, float(worst.ratios.max()))
         return worst.first, worst.second, max(low, 0.0), high
 
-    def _differences(self) -> tuple[UnitDifferences, FloatArray | None]:
-        """Return the active pairs and a fresh sample, and the logarithms of how many pairs each one stands for."""
+    def _pairs(self) -> tuple[IndexArray, FloatArray | None]:
+        """Return codes of active pairs and a fresh sample, and the logarithms of how many pairs each one stands for."""
         self._forget()
         drawn = np.sort(self.rng.integers(0, self.n, (2, _SAMPLE * self.options.active_size)), axis=0)
         first, second = drawn[:, (self.coords[drawn[0]] != self.coords[drawn[1]]).any(axis=1)]
@@ -129,4 +128,4 @@ class _ManyPoints(MinimaxRun):
         others = max(self.n * (self.n - 1) // 2 - self.codes.size, 1)
         weights = np.zeros(self.codes.size + sample.size)
         weights[self.codes.size :] = math.log(others / max(sample.size, 1))
-        return self._unit(np.concatenate([self.codes, sample])), weights
+        return np.concatenate([self.codes, sample]), weights

@@ -27,6 +27,9 @@ _ROUNDS = 8  # scans within one stage at most
 _ITERATIONS = 50  # of L-BFGS between two scans, so that the map doesn't run away from pairs that aren't active
 _LAST_ITERATIONS = 200
 _CAPACITY = 3  # active pairs, in units of active_size
+#: Pairs whose distortion is this share of the largest below it, and whose term of the smooth maximum is below exp(-60)
+#: of the largest, are left out of a run of L-BFGS; the next scan tells if the map has moved that far.
+_MARGIN, _SHARE = 60.0, 0.3
 
 
 class MinimaxRound(NamedTuple):
@@ -261,7 +264,7 @@ class MinimaxRun:
 
     def _descend(self, beta: float, iterations: int) -> float:
         """Run L-BFGS on the active pairs; return their largest distortion after it."""
-        differences, log_weights = self._differences()
+        differences, log_weights = self._differences(beta)
         smooth = SmoothMaximum(differences, beta, self.M.shape, log_weights=log_weights)
         outcome: Any = minimize(
             smooth.value_and_grad,
@@ -285,21 +288,33 @@ class MinimaxRun:
         if time.monotonic() >= self.options.deadline:
             raise StopIteration
 
-    def _differences(self) -> tuple[UnitDifferences, FloatArray | None]:
-        """Return the active and the background pairs, and the logarithms of their weights, None for 0."""
+    def _differences(self, beta: float) -> tuple[UnitDifferences, FloatArray | None]:
+        """Return the pairs that count at one sharpness, and the logarithms of their weights, None for 0."""
+        codes, log_weights = self._pairs()
+        height = self._deviation(codes)
+        if log_weights is not None:
+            height += log_weights / beta
+        counts = height >= height.max() - max(_MARGIN / beta, _SHARE * height.max())
+        return self._unit(codes[counts]), None if log_weights is None else log_weights[counts]
+
+    def _pairs(self) -> tuple[IndexArray, FloatArray | None]:
+        """Return the codes of active and background pairs, and the logarithms of their weights, None for 0."""
         self._forget()
-        return self._unit(np.union1d(self.codes, self.background)), None
+        return np.union1d(self.codes, self.background), None
 
     def _forget(self) -> None:
         """Drop the active pairs that matter least, where there are too many."""
         capacity = _CAPACITY * self.options.active_size
         if self.codes.size > capacity:
-            order = np.argsort(-self._deviation(), kind="stable")[:capacity]
+            order = np.argsort(-self._deviation(self.codes), kind="stable")[:capacity]
             self.codes = np.sort(self.codes[order])
 
-    def _deviation(self) -> FloatArray:
-        """Return |ratio - 1| of the active pairs."""
-        return np.asarray(np.abs(np.square(self._unit(self.codes).apply(self.M)).sum(axis=1) - 1.0))
+    def _deviation(self, codes: IndexArray) -> FloatArray:
+        """Return |ratio - 1| of coded pairs, from the images of the points: good enough to choose pairs by."""
+        first, second = codes // self.n, codes % self.n
+        apart, image = self.coords[first] - self.coords[second], self.coords @ self.M.T
+        moved = image[first] - image[second]
+        return np.asarray(np.abs(np.einsum("ij,ij->i", moved, moved) / np.einsum("ij,ij->i", apart, apart) - 1.0))
 
     def _unit(self, codes: IndexArray) -> UnitDifferences:
         """Return the unit differences of coded pairs."""
