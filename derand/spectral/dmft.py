@@ -20,6 +20,7 @@ from derand.spectral.link import MultiIndexLink
 from derand.spectral.matrix_law import MatrixSpectralLaw
 from derand.spectral.network import Network, make_network
 from derand.spectral.responses import sample_responses
+from derand.spectral.symmetry import Exchange
 
 __all__ = ["DMFT", "DMFTResult"]
 
@@ -281,6 +282,8 @@ class _Process:
         self.Q = np.zeros((n_steps + 1, m, (n_steps + 1) * m))
         self.Q[0, :, :m] = model._root
         self.u[0] = self._field(0)
+        rows = np.column_stack([model.network.a, model.network.b, model.overlaps])
+        self.exchange = Exchange(rows, model.covariance)
         self.easy = self._easy_projector()
 
     def _easy_projector(self) -> FloatArray:
@@ -303,9 +306,10 @@ class _Process:
         past, new = slice(0, (t + 1) * m), slice((t + 1) * m, (t + 2) * m)
         force = self.model.network.force(self.u[t], self.y)
         self.Q[t + 1] = self.Q[t]
-        self.Q[t + 1, :, past] -= (eta / N) * (force @ self.w[past].T)
+        self.Q[t + 1, :, past] -= eta * self.exchange.average(force @ self.w[past].T / N)
         self.Q[t + 1, :, new] = eta * shift * self._orthonormalise(t, force)
-        self.overlaps[t + 1] = self.overlaps[t] - eta * (force @ self.z / N @ self.easy)
+        pull = self.exchange.average_rows(force @ self.z / N)
+        self.overlaps[t + 1] = self.overlaps[t] - eta * (pull @ self.easy)
         self.w[new] -= shift * self.basis[t * m : (t + 1) * m]
         self.u[t + 1] = self._field(t + 1)
 
@@ -315,8 +319,8 @@ class _Process:
         size = float(np.mean(force**2))
         rest, old = force, self.basis[: t * m]
         for _ in range(2 if t else 0):  # twice is enough
-            rest = rest - (rest @ old.T / N) @ old
-        values, vectors = np.linalg.eigh(rest @ rest.T / N)
+            rest = rest - self.exchange.average(rest @ old.T / N) @ old
+        values, vectors = np.linalg.eigh(self.exchange.average(rest @ rest.T / N))
         kept = values > 1e-20 * max(size, 1e-300)
         lengths = np.sqrt(np.where(kept, values, 0.0))
         inverse = np.where(kept, 1.0 / np.where(kept, lengths, 1.0), 0.0)
