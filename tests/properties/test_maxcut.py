@@ -25,7 +25,7 @@ _edges = st.lists(
     st.tuples(st.integers(0, _N - 1), st.integers(0, _N - 1), st.integers(-20, 20)), min_size=1, max_size=24
 )
 # The optimum of graphs this small is found (asserted below), so that laws of the optimum are laws of the answer.
-_few = settings(max_examples=25, deadline=None)
+_few = settings(max_examples=25)
 
 
 def _problem(edges, n=_N, scale=1):
@@ -49,7 +49,7 @@ def test_the_optimum_is_found_and_bounded(edges):
     assert (value, math.floor(bound)) == (solution.value, solution.upper_bound)
 
 
-@settings(max_examples=5, deadline=None)
+@settings(max_examples=5)
 @given(st.integers(0, 2**32 - 1), st.sampled_from(["unit", "int", "float", "huge"]), st.integers(13, 17))
 def test_the_optimum_beyond_enumeration(seed, weights, n):
     # More than 12 vertices and few of low degree: the relaxation, its derandomization and its dual bound are at work.

@@ -18,7 +18,7 @@ def problem(seed, d=4, m=5, n=12):
     return rng, network, sample, network.random_parameters(rng=rng)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(SEEDS)
 def test_rotation_of_inputs_and_weights(seed):
     """F(W O', b, theta; O x) = F(W, b, theta; x), and the bound on W_perp doesn't see the rotation of U either."""
@@ -38,7 +38,7 @@ def test_rotation_of_inputs_and_weights(seed):
     assert all(one.is_valid for one in found)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(SEEDS)
 def test_permutation_of_units(seed):
     rng, network, sample, x = problem(seed)
@@ -51,7 +51,7 @@ def test_permutation_of_units(seed):
     np.testing.assert_allclose(second, first[np.ix_(order, order)], atol=1e-12)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(SEEDS, st.integers(2, 4))
 def test_weights_are_copies(seed, copies):
     rng, network, sample, x = problem(seed)
@@ -63,7 +63,7 @@ def test_weights_are_copies(seed, copies):
     np.testing.assert_allclose(values[1][1], values[0][1], atol=1e-12)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(SEEDS, st.floats(0.1, 10.0))
 def test_scale_of_labels_and_output_layer(seed, scale):
     """The squared risk of (c W_2, c b_2) on labels c y is c^2 times the risk: first-layer gradients scale with it."""
