@@ -42,7 +42,7 @@ class QuadraticPredictions:
         For other activations, second layers or a norm constraint the fixed point that random weights reach (rho = 0,
         Q = q0 I for N to infinity) is found numerically, with its residual and the eigenvalues of the linearised
         equations.  For erf, K = p = p* and soft committees it is Saad and Solla's symmetric plateau.  With a
-        `SmoothActivation` every right-hand side is an integral, and the search takes minutes.
+        `SmoothActivation` every right-hand side is a set of integrals, of which the search does most coarsely.
 
         Parameters
         ----------

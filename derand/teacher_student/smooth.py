@@ -89,6 +89,30 @@ class SmoothActivation:
                 raise InputTypeError(f"{name} must be callable, got {type(function).__name__}")
         self._value, self._derivative = value, derivative
         self.n_nodes = None if n_nodes is None else check_int(n_nodes, "n_nodes", low=2, high=1000)
+        self._tail = _TAIL
+
+    def coarser(self, tail: float, deviations: FloatArray | None = None) -> SmoothActivation:
+        """Return the same function with larger tails, averages of relative error about tail^2.
+
+        Parameters
+        ----------
+        tail : float
+            Bound on the tails of the expansions, relative to their norms.
+        deviations : ndarray, optional
+            Standard deviations of fields; if given, the number of nodes is the one for these, and stays.
+
+        Returns
+        -------
+        SmoothActivation
+            The function; the same one if its number of nodes is fixed already.
+        """
+        if self.n_nodes is not None:
+            return self
+        other = SmoothActivation(self._value, self._derivative)
+        other._tail = max(tail, self._tail)
+        if deviations is not None:
+            other.n_nodes = other._degree(deviations)
+        return other
 
     def value(self, z: FloatArray) -> FloatArray:
         """Return g(z)."""
@@ -154,7 +178,7 @@ class SmoothActivation:
             coefficients = transform @ np.concatenate([value, slope, value**2, slope**2], axis=1)
             norms = np.sqrt(np.sum(coefficients**2, axis=0))
             tails = np.sqrt(np.sum(coefficients[3 * n // 4 :] ** 2, axis=0))
-            if np.all(tails <= _TAIL * norms):
+            if np.all(tails <= self._tail * norms):
                 return n
         worst = float(np.max(tails / np.where(norms > 0.0, norms, 1.0)))
         warnings.warn(
@@ -172,10 +196,14 @@ class SmoothActivation:
         k, l = (np.repeat(part, i.size) for part in (k, l))
         i, j = (np.tile(part, k.size // i.size) for part in (i, j))
         weights = c[i] * c[j] * np.where(i == j, 1.0, 2.0)
-        chunks = 1 + k.size * fields.g.shape[0] ** 2 // _CHUNK
-        values = [self._averages(fields, k[b], l[b], i[b], j[b]) for b in np.array_split(np.arange(k.size), chunks)]
+        # Students that are alike have the same averages: each is done once.
+        r, s = fields.r, fields.s
+        keys = np.stack([r[k, l], r[i, j], r[k, i], r[k, j], r[l, i], r[l, j], s[k], s[l], s[i], s[j]], axis=1)
+        _, first, inverse = np.unique(keys, axis=0, return_index=True, return_inverse=True)
+        chunks = 1 + first.size * fields.g.shape[0] ** 2 // _CHUNK
+        values = [self._averages(fields, k[b], l[b], i[b], j[b]) for b in np.array_split(first, chunks)]
         out = np.zeros((p, p))
-        np.add.at(out, (k, l), weights * np.concatenate(values))
+        np.add.at(out, (k, l), weights * np.concatenate(values)[inverse.ravel()])
         return np.triu(out) + np.triu(out, 1).T
 
     def slope_products(self, Q: FloatArray) -> FloatArray:

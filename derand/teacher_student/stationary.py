@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from copy import copy
+from dataclasses import replace
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,6 +16,7 @@ from derand._utils.validation import FloatArray, check_scalar
 from derand.exceptions import InputError, NonConvergenceError
 from derand.teacher_student.flow import motion
 from derand.teacher_student.parameters import LARGEST, Parameters, assemble
+from derand.teacher_student.smooth import SmoothActivation
 
 __all__ = ["NumericalPlateau", "find_numerical_plateau", "linear_rates"]
 
@@ -21,7 +25,12 @@ _SETTLED = 1e-6
 _LEGS = 24
 _DIVERGED = 1e6
 _STEP = 1e-3
+_SMALLEST_STEP = 1e-5
 _LARGEST_JACOBIAN = 600
+_FAR = 1e-2
+_SEARCH_TAIL = 3e-2
+_RATE_TAIL = 1e-3
+_ROUGH_TAIL = 1e-2
 
 
 class NumericalPlateau(NamedTuple):
@@ -76,6 +85,7 @@ class _Orbits:
         self.parameters = parameters
         p, p_star = parameters.p, parameters.p_star
         _, kinds = np.unique(parameters.output[:p], return_inverse=True)
+        self.kinds = kinds
         first, second = np.minimum.outer(kinds, kinds), np.maximum.outer(kinds, kinds)
         keys = np.zeros((p, p + p_star, 3), dtype=np.int64)
         keys[:, :p] = np.stack([np.eye(p, dtype=np.int64), first, second], axis=-1)
@@ -90,6 +100,13 @@ class _Orbits:
             self.free &= found[:, 0] != 1
         if is_blind:
             self.free &= found[:, 0] != 2
+
+    def coarser(self) -> _Orbits:
+        """Return the same unknowns with averages of a relative error about 1e-4, where they can be had for less."""
+        other = copy(self)
+        if isinstance(self.parameters.activation, SmoothActivation):
+            other.parameters = replace(self.parameters, activation=self.parameters.activation.coarser(_SEARCH_TAIL))
+        return other
 
     def unfold(self, y: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return (rho, Q) from the free unknowns."""
@@ -139,20 +156,30 @@ def find_numerical_plateau(parameters: Parameters, *, second_order: bool, q0: An
     scale = max(q0, float(np.max(np.abs(parameters.gram))))
     is_blind = bool(np.max(np.abs(pull)) <= 1e-13 * scale * max(1.0, float(np.max(np.abs(parameters.output))) ** 2))
     orbits = _Orbits(parameters, is_blind, q0)
-    y = _settle(orbits, second_order, scale)
+    y = _approach(orbits, second_order, scale)
     found = root(orbits.speed, y, args=(second_order,), method="hybr", options={"xtol": 1e-15})
     best = min((y, np.asarray(found.x)), key=lambda point: float(np.max(np.abs(orbits.speed(point, second_order)))))
     rho, Q = orbits.unfold(best)
     residual = max(float(np.max(np.abs(part))) for part in _velocity(parameters, rho, Q, second_order))
-    is_far = float(np.max(np.abs(best - y))) > 1e-2 * scale
+    is_far = float(np.max(np.abs(best - y))) > _FAR * scale
     if residual > _RESIDUAL * scale or is_far:
         raise NonConvergenceError(f"no fixed point found, residual {residual:.2g}", partial=(rho, Q))
-    rates, error = linear_rates(parameters, rho, Q, second_order=second_order)
+    rates, error = linear_rates(parameters, rho, Q, second_order=second_order, kinds=orbits.kinds)
     loss = 0.5 * float(parameters.activation.squared_error(assemble(parameters, rho, Q), parameters.output))
     return NumericalPlateau(float(np.mean(np.diagonal(Q))), loss, rates, error, rho, Q, residual)
 
 
-def _settle(orbits: _Orbits, second_order: bool, scale: float) -> FloatArray:
+def _approach(orbits: _Orbits, second_order: bool, scale: float) -> FloatArray:
+    """Return where the unknowns settle, refined with the cheaper averages if there are any."""
+    cheap = orbits.coarser()
+    y = _settle(cheap, second_order, scale, 1e-8 if cheap.parameters is orbits.parameters else 1e-5)
+    if cheap.parameters is orbits.parameters:
+        return y
+    found = np.asarray(root(cheap.speed, y, args=(second_order,), method="hybr", options={"xtol": 1e-10}).x)
+    return found if float(np.max(np.abs(found - y), initial=0.0)) <= _FAR * scale else y
+
+
+def _settle(orbits: _Orbits, second_order: bool, scale: float, rtol: float) -> FloatArray:
     """Integrate over ever longer stretches, in units of 1 / eta, until the unknowns stand still."""
     y = orbits.start[orbits.free]
     length = 20.0
@@ -170,7 +197,7 @@ def _settle(orbits: _Orbits, second_order: bool, scale: float) -> FloatArray:
         return y
     for _ in range(_LEGS):
         with np.errstate(over="ignore", invalid="ignore"):
-            run = solve_ivp(rhs, (0.0, length), y, method="LSODA", rtol=1e-8, atol=1e-10 * scale, events=event)
+            run = solve_ivp(rhs, (0.0, length), y, method="LSODA", rtol=rtol, atol=1e-2 * rtol * scale, events=event)
         y = np.asarray(run.y[:, -1])
         if run.status != 0 or not np.all(np.isfinite(y)):
             raise InputError("lr is too large for this start: the norms diverge before they reach a plateau")
@@ -181,11 +208,28 @@ def _settle(orbits: _Orbits, second_order: bool, scale: float) -> FloatArray:
 
 
 def linear_rates(
-    parameters: Parameters, rho: FloatArray, Q: FloatArray, *, second_order: bool
+    parameters: Parameters,
+    rho: FloatArray,
+    Q: FloatArray,
+    *,
+    second_order: bool,
+    kinds: np.ndarray[Any, np.dtype[np.intp]] | None = None,
 ) -> tuple[FloatArray, float]:
     """Return the real parts of the eigenvalues of the equations linearised at (rho, Q), largest first, and their error.
 
-    Central differences of order four; the error is estimated by doubling their steps.
+    Central differences of order four; the error is estimated by doubling their steps, and by coarser averages where
+    these are quadratures.
+
+    Parameters
+    ----------
+    parameters : Parameters
+        The setting.
+    rho, Q : ndarray
+        The point.
+    second_order : bool
+        Whether to include the term of order lr^2.
+    kinds : ndarray of shape (p,), optional
+        Labels of students that can be exchanged without changing the point or the equations.
 
     Returns
     -------
@@ -200,22 +244,103 @@ def linear_rates(
     p, p_star = rho.shape
     if p * p_star + p * (p + 1) // 2 > _LARGEST_JACOBIAN:
         raise InputError(f"rates are computed for at most {_LARGEST_JACOBIAN} overlaps: take a smaller p or p_star")
-    fine, coarse = (_spectrum(parameters, rho, Q, second_order, step) for step in (_STEP, 2.0 * _STEP))
-    return fine, float(np.max(np.abs(fine - coarse)))
+    columns = _Columns(p, p_star, np.arange(p) if kinds is None else kinds)
+    fine, coarse = _spectra(_fixed(parameters, Q, _RATE_TAIL), rho, Q, second_order, columns)
+    error = float(np.max(np.abs(fine - coarse)))
+    if isinstance(parameters.activation, SmoothActivation):
+        rough, _ = _spectra(_fixed(parameters, Q, _ROUGH_TAIL), rho, Q, second_order, columns)
+        error += float(np.max(np.abs(fine - rough)))
+    return fine, error
 
 
-def _spectrum(parameters: Parameters, rho: FloatArray, Q: FloatArray, second_order: bool, step: float) -> FloatArray:
-    """Return the sorted real parts for one step, relative to the largest overlap."""
-    p, p_star = rho.shape
-    rows, columns = np.triu_indices(p)
-    size = p * p_star + rows.size
-    h = step * max(float(np.max(np.abs(Q))), float(np.max(np.abs(parameters.gram))))
-    bumps_rho, bumps_q = np.zeros((size, p, p_star)), np.zeros((size, p, p))
-    bumps_rho.reshape(size, -1)[: p * p_star, :] = np.eye(p * p_star)
-    index = np.arange(p * p_star, size)
-    bumps_q[index, rows, columns] = bumps_q[index, columns, rows] = 1.0
-    jacobian = np.zeros((size, size))
-    for factor, weight in ((1.0, 8.0), (-1.0, -8.0), (2.0, -1.0), (-2.0, 1.0)):
-        d_rho, d_q = _velocity(parameters, rho + factor * h * bumps_rho, Q + factor * h * bumps_q, second_order)
-        jacobian += weight * np.concatenate([d_rho.reshape(size, -1), d_q[:, rows, columns]], axis=1) / (12.0 * h)
-    return np.asarray(np.sort(np.linalg.eigvals(jacobian.T).real)[::-1] * parameters.step)
+def _fixed(parameters: Parameters, Q: FloatArray, tail: float) -> Parameters:
+    """Return the setting with averages that are smooth in the overlaps: quadratures of as many nodes everywhere."""
+    activation = parameters.activation
+    if not isinstance(activation, SmoothActivation):
+        return parameters
+    deviations = np.sqrt(np.maximum(np.concatenate([np.diagonal(Q), np.diagonal(parameters.gram)]), 0.0))
+    return replace(parameters, activation=activation.coarser(tail, deviations))
+
+
+class _Columns:
+    """The variables rho_kl and Q_kk', k <= k', of which exchanges of students of the same kind make classes.
+
+    Parameters
+    ----------
+    p, p_star : int
+        Widths.
+    kinds : ndarray of shape (p,)
+        Labels of the students.
+    """
+
+    def __init__(self, p: int, p_star: int, kinds: np.ndarray[Any, np.dtype[np.intp]]) -> None:
+        self.p, self.p_star = p, p_star
+        self.rows, self.others = np.triu_indices(p)
+        variables: list[tuple[tuple[int, ...], int]] = [((k,), l) for k in range(p) for l in range(p_star)]
+        pairs = zip(self.rows.tolist(), self.others.tolist(), strict=True)
+        variables += [((k, m) if k < m else (k,), -1) for k, m in pairs]
+        self.first: list[int] = []
+        #: for each variable: its class, and the permutation of the students that makes it of the class's first member
+        self.images: list[tuple[int, np.ndarray[Any, np.dtype[np.intp]]]] = []
+        known: dict[tuple[Any, ...], int] = {}
+        for index, (students, teacher) in enumerate(variables):
+            ordered = tuple(sorted(students, key=lambda k: int(kinds[k])))
+            key = (tuple(int(kinds[k]) for k in ordered), teacher)
+            if key not in known:
+                known[key] = len(self.first)
+                self.first.append(index)
+            origin = variables[self.first[known[key]]][0]
+            origin = tuple(sorted(origin, key=lambda k: int(kinds[k])))
+            self.images.append((known[key], _exchange(p, origin, ordered)))
+
+    def bumps(self) -> tuple[FloatArray, FloatArray]:
+        """Return unit changes of the first member of each class, shapes (m, p, p_star) and (m, p, p)."""
+        size = self.p * self.p_star
+        rho, Q = np.zeros((len(self.first), self.p, self.p_star)), np.zeros((len(self.first), self.p, self.p))
+        for row, index in enumerate(self.first):
+            if index < size:
+                rho[row].flat[index] = 1.0
+            else:
+                k, m = self.rows[index - size], self.others[index - size]
+                Q[row, k, m] = Q[row, m, k] = 1.0
+        return rho, Q
+
+    def matrix(self, d_rho: FloatArray, d_q: FloatArray) -> FloatArray:
+        """Return the Jacobian from the changes of the velocities under the bumps."""
+        columns = []
+        for kind, order in self.images:
+            own, teacher = d_q[kind][order][:, order], d_rho[kind][order]
+            columns.append(np.concatenate([teacher.ravel(), own[self.rows, self.others]]))
+        return np.array(columns).T
+
+
+def _exchange(p: int, origin: tuple[int, ...], image: tuple[int, ...]) -> np.ndarray[Any, np.dtype[np.intp]]:
+    """Return indices `order` such that row k of what belongs to the image is row order[k] of what belongs to origin."""
+    order = list(range(p))
+    for k, m in zip(origin, image, strict=True):
+        at = order.index(k)
+        order[at], order[m] = order[m], order[at]
+    return np.array(order)
+
+
+def _spectra(
+    parameters: Parameters, rho: FloatArray, Q: FloatArray, second_order: bool, columns: _Columns
+) -> tuple[FloatArray, FloatArray]:
+    """Return the sorted real parts for two steps, of which the second is twice as large."""
+    scale = max(float(np.max(np.abs(Q))), float(np.max(np.abs(parameters.gram))))
+    # Averages of most functions mean nothing where the overlaps aren't realisable any more.
+    room = float(np.linalg.eigvalsh(assemble(parameters, rho, Q))[0]) / (8.0 * scale)
+    h = scale * min(_STEP, max(room, _SMALLEST_STEP))
+    bumps_rho, bumps_q = columns.bumps()
+    slopes = []
+    for factor in (1.0, 2.0, 4.0):
+        sides = [
+            _velocity(parameters, rho + sign * factor * h * bumps_rho, Q + sign * factor * h * bumps_q, second_order)
+            for sign in (1.0, -1.0)
+        ]
+        slopes.append([(a - b) / (2.0 * factor * h) for a, b in zip(*sides, strict=True)])
+    found = []
+    for near, far in pairwise(slopes):
+        jacobian = columns.matrix(*((4.0 * a - b) / 3.0 for a, b in zip(near, far, strict=True)))
+        found.append(np.asarray(np.sort(np.linalg.eigvals(jacobian).real)[::-1] * parameters.step))
+    return found[0], found[1]

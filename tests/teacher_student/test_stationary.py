@@ -2,10 +2,12 @@ import math
 
 import numpy as np
 import pytest
+from scipy.special import erf
 
 from derand.exceptions import InputError
-from derand.teacher_student import TeacherStudent
-from derand.teacher_student.stationary import find_numerical_plateau
+from derand.teacher_student import SmoothActivation, TeacherStudent
+from derand.teacher_student.flow import velocity
+from derand.teacher_student.stationary import find_numerical_plateau, linear_rates
 
 
 @pytest.mark.parametrize("k", [2, 3])
@@ -35,3 +37,37 @@ def test_what_has_no_plateau():
         TeacherStudent(2, 2, second_layer_lr=0.1).plateau()
     with pytest.raises(InputError, match="q0"):
         TeacherStudent(2, 2, "erf").plateau(q0=-1.0)
+
+
+def test_plateau_of_a_smooth_function_is_that_of_its_closed_form():
+    smooth = SmoothActivation(lambda z: erf(z / np.sqrt(2)), lambda z: np.sqrt(2 / np.pi) * np.exp(-(z**2) / 2))
+    found, exact = (TeacherStudent(2, 1, g, lr=0.3, T=[[0.5]], noise=0.1).plateau() for g in (smooth, "erf"))
+    assert math.isclose(found.loss, exact.loss, rel_tol=1e-9)
+    assert np.allclose(found.Q, exact.Q, rtol=1e-9)
+    assert np.allclose(found.rho, exact.rho, rtol=1e-9)
+    assert np.allclose(found.escape_rates, exact.escape_rates, rtol=0, atol=1e-8)
+    assert np.max(np.abs(found.escape_rates - exact.escape_rates)) < 10 * found.rate_error < 1e-6
+
+
+@pytest.mark.parametrize("layer", [[2.0, 2.0, 2.0, 2.0], [2.0, 1.0, 2.0, 1.0], [1.0, 1.0, 3.0, 1.0]])
+def test_exchanging_students_saves_columns_and_changes_nothing(layer):
+    model = TeacherStudent(4, 2, "erf", T=[[1.0, 0.2], [0.2, 0.7]], second_layer=layer, lr=0.1)
+    spot = model.plateau()
+    plain, _ = linear_rates(model.parameters, spot.rho, spot.Q, second_order=True)
+    assert np.allclose(spot.escape_rates, plain, rtol=0, atol=1e-12)
+
+
+def test_rates_by_plain_central_differences():
+    """One student of each second layer, all five overlaps written out."""
+    model = TeacherStudent(2, 1, "erf", second_layer=[2.0, 1.0], lr=0.2)
+    spot = model.plateau()
+
+    def move(y):
+        rho, Q = y[:2, None], np.array([[y[2], y[3]], [y[3], y[4]]])
+        d_rho, d_q = velocity(model.parameters, rho, Q, second_order=True, n_inputs=None)
+        return np.array([d_rho[0, 0], d_rho[1, 0], d_q[0, 0], d_q[0, 1], d_q[1, 1]])
+
+    base, h = np.array([*spot.rho[:, 0], spot.Q[0, 0], spot.Q[0, 1], spot.Q[1, 1]]), 1e-6
+    columns = [(move(base + h * e) - move(base - h * e)) / (2 * h) for e in np.eye(5)]
+    expected = np.sort(np.linalg.eigvals(np.array(columns).T).real)[::-1]
+    assert np.allclose(spot.escape_rates, expected, rtol=0, atol=1e-8)
