@@ -346,7 +346,9 @@ class AlignmentDisplay:
                 self.ax_.axhline(self.theory[label], color=colour, linestyle="--", linewidth=1.0)
         if self.chance is not None:
             self.ax_.plot(self.widths, self.chance, color="#000000", linestyle=":", label="chance")
-        self.ax_.set(xscale="log", yscale=scale, xlabel="neurons N", ylabel="alignment (dashed: limit)")
+        self.ax_.set(
+            xscale="log", yscale=scale, xlabel="neurons N", ylabel="alignment (dashed: limit, bars: standard errors)"
+        )
         self.ax_.legend(frameon=False)
         self.ax_.spines[["top", "right"]].set_visible(False)
         return self

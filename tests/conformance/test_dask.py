@@ -23,10 +23,21 @@ pytestmark = [
 distributed = pytest.importorskip("distributed")
 
 
+def _cluster():
+    # Port 0 is any free one: two clusters live at the same time.
+    return distributed.LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0")
+
+
 @pytest.fixture(scope="module")
 def client():
-    cluster = distributed.LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None)
-    with cluster, distributed.Client(cluster) as client:
+    with _cluster() as cluster, distributed.Client(cluster) as client:
+        yield client
+
+
+@pytest.fixture
+def own_client():
+    """A cluster of its own for a test that kills workers."""
+    with _cluster() as cluster, distributed.Client(cluster) as client:
         yield client
 
 
@@ -60,12 +71,11 @@ def test_a_killed_worker_is_replaced(client, tmp_path):
 
 
 @pytest.mark.parametrize("kind", SWEEPS)
-def test_every_kind_survives_a_worker(kind, client):
+def test_every_kind_survives_a_worker(kind, own_client):
     """A worker is killed as soon as it has work; another one takes it over, and no bit differs."""
-    alone = SWEEPS[kind](1)
+    alone, client, killed = SWEEPS[kind](1), own_client, []
     client.wait_for_workers(2)
     processes = client.run(os.getpid)
-    killed = []
 
     def kill():
         end = time.monotonic() + 60.0
