@@ -17,7 +17,7 @@ from derand.structure.subspace import orthonormal_rows
 __all__ = ["ConfidenceCone", "confidence_cone", "weighted_chi2_quantile"]
 
 
-def weighted_chi2_quantile(weights: FloatArray, level: float) -> float:
+def weighted_chi2_quantile(weights: FloatArray, level: float, noise_dof: float = math.inf) -> float:
     r"""Return a quantile of :math:`\sum_j a_j \chi^2_1` by three moments.
 
     Parameters
@@ -26,6 +26,9 @@ def weighted_chi2_quantile(weights: FloatArray, level: float) -> float:
         Nonnegative :math:`a_j`.
     level : float in (0, 1)
         Probability below the quantile.
+    noise_dof : float, default inf
+        Degrees of freedom of the estimated variance that the weights are multiples of; finite ones put an F quantile
+        in place of the chi-square one.
 
     Returns
     -------
@@ -47,7 +50,9 @@ def weighted_chi2_quantile(weights: FloatArray, level: float) -> float:
         return 0.0
     c1, c2, c3 = (float(np.sum((a / top) ** p)) for p in (1, 2, 3))
     dof = c2**3 / c3**2
-    return top * (c1 + (float(scipy.stats.chi2.ppf(level, dof)) - dof) * math.sqrt(c2 / dof))
+    point = float(scipy.stats.chi2.ppf(level, dof))
+    studentised = dof * float(scipy.stats.f.ppf(level, dof, noise_dof)) if math.isfinite(noise_dof) else point
+    return top * (c1 + (point - dof) * math.sqrt(c2 / dof)) * studentised / point
 
 
 _NOISE_SAMPLES = 1000
@@ -70,12 +75,15 @@ class ConfidenceCone(ResultRepr):
         Orthonormal complement.
     noise : float
         Estimated variance of the noise, in units of the responses that were fitted.
+    dof : float, default inf
+        Its degrees of freedom.
     """
 
     components: FloatArray
     covariance: FloatArray
     across: FloatArray
     noise: float
+    dof: float = math.inf
 
     @property
     def stderr(self) -> FloatArray:
@@ -118,7 +126,7 @@ class ConfidenceCone(ResultRepr):
         if m == 0:
             return 0.0
         values = np.asarray(scipy.linalg.eigvalsh(self.covariance.reshape(k * m, k * m)), dtype=np.float64)
-        return min(math.sqrt(k), math.sqrt(weighted_chi2_quantile(values, level)))
+        return min(math.sqrt(k), math.sqrt(weighted_chi2_quantile(values, level, self.dof)))
 
 
 def confidence_cone(problem: Problem, candidate: Candidate, matrix: FloatArray) -> ConfidenceCone:
@@ -127,11 +135,14 @@ def confidence_cone(problem: Problem, candidate: Candidate, matrix: FloatArray) 
     With the Jacobian J of the fitted values by the update D, the smoother S and the residual variance
     :math:`s^2 = \mathrm{RSS}/(n - \mathrm{df} - k(r-k))`, the covariance of D is
 
-    .. math:: s^2 H^{-1} J^\top (I-S)^2 J\, H^{-1}, \qquad H = J^\top (I-S) J - V \otimes I,
+    .. math:: \frac{s^2}{1 - p/n} H^{-1} J^\top (I-S)^2 J\, H^{-1}, \qquad H = J^\top (I-S) J - V \otimes I,
 
-    where V is the noise of the fitted gradients, :math:`E \sum_i (\hat g_i - g_i)(\hat g_i - g_i)^\top`: it raises the
-    variance of the score but not the curvature of the expected profile, which leaving it out would
-    overstate by the square.  The covariance is carried to the columns of the data by the delta method.
+    where p = k(r-k).  The subspace fits its own noise, so that at the minimum the slopes of the link are overstated and
+    the score's scatter understated; the factor n/(n-p), that of generalised cross-validation over an unbiased variance,
+    makes up for that to second order, by calibration and not by proof.  V is the noise of the fitted gradients,
+    :math:`E \sum_i (\hat g_i - g_i)(\hat g_i - g_i)^\top`: it raises the variance of the score but not the curvature of
+    the expected profile, which leaving it out would overstate by the square.  The covariance is carried to the columns
+    of the data by the delta method.
 
     It holds for independent noise of one variance, a smooth link and a start in the right basin; selection of the rank
     isn't part of it.
@@ -153,9 +164,11 @@ def confidence_cone(problem: Problem, candidate: Candidate, matrix: FloatArray) 
     info = information(problem, candidate)
     k, (n, q) = candidate.B.shape[0], problem.y.shape
     p = info.g.size
-    noise = candidate.fit.rss / max(q * (n - candidate.fit.df) - p, 0.1 * n)
+    dof = max(q * (n - candidate.fit.df) - p, 0.1 * n)
+    noise = candidate.fit.rss / dof
+    inflation = 1.0 / (1.0 - min(p / (q * n), 0.5))
     inverse = _inverse_signal(info.H, noise * _gradient_noise(problem, candidate), candidate.B.shape)
-    covariance = noise * inverse @ info.H2 @ inverse
+    covariance = noise * inflation * inverse @ info.H2 @ inverse
     moved = candidate.B @ matrix.T
     components = orthonormal_rows(moved)
     T = moved @ components.T
@@ -164,7 +177,7 @@ def confidence_cone(problem: Problem, candidate: Candidate, matrix: FloatArray) 
     step = info.C @ matrix.T @ across.T
     A = np.kron(np.linalg.inv(T), step.T)
     full = (A @ covariance @ A.T).reshape(k, d - k, k, d - k)
-    return ConfidenceCone(components, full, np.asarray(across, dtype=np.float64), noise)
+    return ConfidenceCone(components, full, np.asarray(across, dtype=np.float64), noise, dof)
 
 
 def _gradient_noise(problem: Problem, candidate: Candidate) -> FloatArray:

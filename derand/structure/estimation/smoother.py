@@ -19,6 +19,8 @@ KERNELS = ("gaussian", "matern")
 _RIDGES = np.logspace(-8.0, 0.5, 35)
 # The Gram matrix of the features loses n eps / jitter; the smallest ridge has to be above that.
 _JITTER = 1e-8
+#: Share of the samples that GCV's degrees of freedom have to leave.
+_CROWDED = 1e-2
 
 
 def n_centres(k: int, n: int, cap: int = 300) -> int:
@@ -315,8 +317,10 @@ class KernelRidge:
         df = self.rank + h.sum(axis=1)
         power = np.square(t).sum(axis=1) / e if e.size else np.zeros(0)
         rss = np.maximum(self.rest - ((2.0 - h) * h) @ power, 1e-14 * self.rest)
-        room = np.maximum(n - self.gamma * df - self.extra_df, 1e-3 * n)
-        gcv = n * rss / np.square(room)
+        room = n - self.gamma * df - self.extra_df
+        # A fit that leaves no room counts as one that explains nothing: its residuals could be 0.
+        spare = room > _CROWDED * n
+        gcv = n * np.where(spare, rss, self.rest) / np.square(np.where(spare, room, _CROWDED * n))
         score = gcv if criterion == "gcv" else n * np.log(np.maximum(rss, 1e-300)) + math.log(n) * df
         best = int(np.argmin(score))
         return Trial(

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import scipy.stats
 
 from derand.exceptions import InputError
 from derand.structure.estimation.cones import weighted_chi2_quantile
@@ -16,6 +17,24 @@ def test_quantile_against_simulation(weights):
     draws = np.square(np.random.default_rng(0).standard_normal((200_000, a.size))) @ a
     assert np.mean(draws <= weighted_chi2_quantile(a, 0.95)) == pytest.approx(0.95, abs=0.004)
     assert weighted_chi2_quantile(np.zeros(3), 0.9) == 0.0
+
+
+def test_estimated_noise_puts_an_f_quantile_in_place():
+    """The sum of m equal terms over the estimated variance is m F(m, dof)."""
+    quantile = weighted_chi2_quantile(np.full(6, 2.0), 0.95, noise_dof=30.0)
+    assert quantile == pytest.approx(2.0 * 6 * scipy.stats.f.ppf(0.95, 6, 30), rel=1e-9)
+
+
+@pytest.mark.slow
+def test_cones_cover():
+    """150 samples of an exponential link: binomial standard error 0.018, three of them allowed."""
+    inside = []
+    for seed in range(150):
+        rng = np.random.default_rng(seed)
+        X = rng.standard_normal((400, 12))
+        found = estimate_structure(X, np.exp(0.7 * X[:, 3]) + 0.5 * rng.standard_normal(400), 1)
+        inside.append(subspace_distance(found.components, np.eye(12)[3:4]) <= found.cone.angle(0.95))
+    assert 0.95 - 3 * 0.018 <= np.mean(inside) <= 1.0 - 0.5 / 150
 
 
 def test_linear_link_against_least_squares():

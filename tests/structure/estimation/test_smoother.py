@@ -93,3 +93,12 @@ def test_trial_has_the_scores_of_the_fit():
     assert (trial.gcv, trial.rss, trial.df, trial.ridge) == (fit.gcv, fit.rss, fit.df, fit.ridge)
     residual = y - trial.finish().predict(z)
     np.testing.assert_allclose(np.square(residual).sum(), trial.rss, rtol=1e-6)
+
+
+def test_a_price_above_one_never_chooses_interpolation():
+    """With as many landmarks as samples the smallest ridges leave no residual; GCV must not take that for a fit."""
+    rng = np.random.default_rng(5)
+    z, y = rng.standard_normal((24, 1)), rng.standard_normal((24, 1))
+    smoother = KernelRidge(z, y, np.arange(24), gamma=1.4)
+    fits = [smoother.fit(np.array([scale])) for scale in (0.05, 0.2, 1.0)]
+    assert all(fit.df * 1.4 < 24 and np.isfinite(fit.gcv) for fit in fits)
