@@ -40,7 +40,7 @@ _ANNEALING = (
     _Stage(70.0, 20, 4),
     _Stage(200.0, 60, 2),
     _Stage(400.0, 100, 1),
-    _Stage(1600.0, 200, 1),
+    _Stage(1600.0, 200, 8),
 )
 _LEAST_ACTIVE = 5000  # unless fewer are asked for; then one for each point
 _SAMPLE = 2  # random pairs, in units of active ones
@@ -99,7 +99,10 @@ class _ManyPoints(MinimaxRun):
             for stage in _ANNEALING:
                 for _ in range(stage.rounds):
                     beta, is_limited = self._beta(stage.factor)
+                    before = self.best.distortion
                     self._scan(beta)
+                    if stage is _ANNEALING[-1] and before - self.best.distortion <= self.options.tol * before:
+                        break
                     self._descend(beta, stage.iterations)
                 if is_limited:
                     break
