@@ -23,6 +23,11 @@ from sklearn.random_projection import GaussianRandomProjection, SparseRandomProj
 from derand.embedding import distortion_report, jl_min_dim, learn_embedding, linear_lower_bound
 from derand.estimators import LearnedJL
 
+#: Images of scikit-image that need no download.
+SHIPPED = (
+    *("camera", "astronaut", "coffee", "chelsea", "coins", "moon"),
+    *("brick", "grass", "gravel", "rocket", "page", "text"),
+)
 TABLE = (("digits", 8), ("digits", 16), ("digits", 32), ("patches", 16), ("cancer", 5))
 
 
@@ -37,10 +42,19 @@ def cancer(n: int = 400, start: int = 0) -> Any:
     return ((X - X.mean(axis=0)) / X.std(axis=0))[start : start + n]
 
 
+def photographs() -> list[Any]:
+    """Return the sample photographs that scikit-image ships, in grey; scikit-learn's two where it isn't installed."""
+    try:
+        from skimage import color, data
+    except ImportError:
+        return [image.mean(axis=2) for image in load_sample_images().images]
+    images = [getattr(data, name)() for name in SHIPPED]
+    return [color.rgb2gray(image) if image.ndim == 3 else image / 255.0 for image in images]
+
+
 def patches(n: int = 1000, start: int = 0) -> Any:
-    """Return 12 x 12 patches at random places of scikit-learn's two sample photographs."""
-    images = [image.mean(axis=2) for image in load_sample_images().images]
-    rng, rows = np.random.default_rng(0), []
+    """Return 12 x 12 patches at random places of `photographs`."""
+    images, rng, rows = photographs(), np.random.default_rng(0), []
     for _ in range(start + n):
         image = images[rng.integers(len(images))]
         i, j = rng.integers(image.shape[0] - 12), rng.integers(image.shape[1] - 12)
