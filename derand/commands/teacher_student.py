@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from derand._utils.validation import check_int
+from derand._utils.validation import check_int, check_scalar
 from derand.commands.console import ExitCode, Progress, add_output_options, save_plot, write_json
-from derand.exceptions import InputError
+from derand.exceptions import DerandError, InputError
 from derand.teacher_student import TeacherStudent
 
 __all__ = ["configure", "run"]
@@ -62,6 +62,8 @@ def run(args: argparse.Namespace) -> int:
     check_int(args.inputs, "--inputs", low=1)
     if args.teacher is not None and len(args.teacher) != args.p_star:
         raise InputError(f"--teacher must give {args.p_star} squared norms, got {len(args.teacher)}")
+    for norm in args.teacher or ():
+        check_scalar(norm, "--teacher", low=0.0, high=1e60)
     gram = None if args.teacher is None else np.diag(args.teacher)
     model = TeacherStudent(args.p, args.p_star, T=gram, lr=args.lr, lr_scaling=args.lr_scaling, noise=args.noise)
     reasons: dict[str, str] = {}
@@ -81,7 +83,7 @@ def _attempt(name: str, call: Callable[[], Any], reasons: dict[str, str]) -> Any
     """Return a prediction, or None with the reason noted."""
     try:
         return call()
-    except InputError as error:
+    except DerandError as error:
         reasons[name] = str(error)
         return None
 

@@ -179,7 +179,7 @@ def make_parameters(
         np.ones(width) if layer is None else check_array(layer, name, shape=(width,))
         for layer, name, width in zip(layers, ("second_layer", "teacher_second_layer"), (p, p_star), strict=True)
     )
-    for array, name in ((gram, "T"), (student, "second_layer"), (teacher, "teacher_second_layer")):
+    for array, name in ((student, "second_layer"), (teacher, "teacher_second_layer")):
         if np.max(np.abs(array)) > LARGEST:
             raise InputError(f"{name} must not exceed {LARGEST:g}: its powers overflow")
     rate = 0.0
@@ -209,6 +209,11 @@ def check_gram(value: Any, name: str, size: int) -> FloatArray:
     """Return a symmetric positive semidefinite matrix of the given size, symmetrised."""
     array = check_array(value, name, shape=(size, size))
     scale = max(float(np.max(np.abs(array), initial=0.0)), np.finfo(float).tiny)
+    if scale > LARGEST or np.finfo(float).tiny < scale < 1.0 / LARGEST:
+        raise InputError(
+            f"{name} must be zero or have a largest entry between {1.0 / LARGEST:g} and {LARGEST:g}, got {scale:.3g}: "
+            "the equations take its powers"
+        )
     if np.max(np.abs(array - array.T), initial=0.0) > _PSD_SLACK * scale:
         raise InputError(f"{name} must be symmetric")
     array = 0.5 * (array + array.T)

@@ -12,6 +12,7 @@ from derand.exceptions import BudgetExceededError, InputError
 from derand.teacher_student.blocks import simulate_blocks
 from derand.teacher_student.parameters import Parameters
 from derand.teacher_student.runs import Recorder, Simulation, coordinates, own_layers
+from derand.teacher_student.trajectory import check_memory
 
 __all__ = ["Simulation", "run_simulation", "simulate_exact", "simulate_weights"]
 
@@ -217,11 +218,14 @@ def run_simulation(
     ------
     InputError
         If the starts aren't as many as the replicas, or a number is out of range.
+    BudgetExceededError
+        If the weights or the records of all runs would take more than 4 GB.
     """
     n_inputs = check_int(n_inputs, "N", low=1, high=10**15)
     members = check_int(n_replicas, "n_replicas", low=1, high=10_000_000)
     if alphas[-1] * n_inputs > 1e15:
         raise InputError("alphas must not ask for more than 1e15 samples")
+    check_memory(parameters, members, alphas.size)
     simulator = simulate_weights
     if method == "exact":
         is_small = members <= _BLOCK_REPLICAS and n_inputs >= parameters.p + parameters.p_star + _BLOCK_ROOM

@@ -9,7 +9,7 @@ import numpy as np
 
 from derand._utils.html import ResultRepr
 from derand._utils.validation import FloatArray, check_array, check_int
-from derand.exceptions import InputError
+from derand.exceptions import BudgetExceededError, InputError
 from derand.hessian import HessianOperator
 from derand.teacher_student.parameters import Parameters
 
@@ -17,6 +17,7 @@ __all__ = ["HessianSpectrum", "hessian_operator", "hessian_spectrum"]
 
 _RANK_TOLERANCE = 1e-13
 _MERGE = 1e-11
+_LARGEST = 10_000
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -66,6 +67,8 @@ def hessian_spectrum(parameters: Parameters, sigma: FloatArray, n_inputs: Any) -
     ------
     InputError
         If N is smaller than the rank of Sigma.
+    BudgetExceededError
+        If the matrix of the directions inside the span has more than 10,000 rows.
     """
     n_inputs = check_int(n_inputs, "N", low=1)
     p, output = parameters.p, parameters.output
@@ -75,6 +78,8 @@ def hessian_spectrum(parameters: Parameters, sigma: FloatArray, n_inputs: Any) -
     rank = factor.shape[1]
     if n_inputs < rank:
         raise InputError(f"N must be at least the rank {rank} of [[Q, rho], [rho', T]], got {n_inputs}")
+    if p * rank > _LARGEST:
+        raise BudgetExceededError(f"eigenvalues of a matrix of order {p * rank} > {_LARGEST}: take smaller p or p_star")
     student, a = factor[:p], output[:p]
     target = (factor.T * output) @ factor
     trace = float(np.trace(target))

@@ -17,13 +17,14 @@ from derand.exceptions import BudgetExceededError, InputError
 from derand.teacher_student.flow import motion
 from derand.teacher_student.parameters import Parameters, assemble
 
-__all__ = ["FlowStatus", "Trajectory", "check_times", "integrate"]
+__all__ = ["FlowStatus", "Trajectory", "check_memory", "check_times", "integrate"]
 
 _SMALLEST_RTOL = 2.5e-14  # scipy refuses less than a hundred times the machine epsilon
 _DIVERGED = 1e6
 _GROWN = 1e2
 _NOTHING = 1e-200
 _MAX_EVALUATIONS = 20_000_000
+_MAX_BYTES = 4e9
 
 
 class FlowStatus(Enum):
@@ -93,6 +94,12 @@ def check_times(alphas: Any) -> FloatArray:
     return times
 
 
+def check_memory(parameters: Parameters, members: int, times: int) -> None:
+    """Raise BudgetExceededError if the order parameters of all members and times take more than 4 GB."""
+    if 8.0 * members * times * parameters.p * (parameters.p + parameters.p_star) > _MAX_BYTES:
+        raise BudgetExceededError("the trajectories would take more than 4 GB: take fewer times, runs or neurons")
+
+
 class _Batch:
     """The state vector of the members still running, and its right-hand side."""
 
@@ -151,8 +158,9 @@ def integrate(
     Raises
     ------
     BudgetExceededError
-        After twenty million evaluations of the right-hand side.
+        After twenty million evaluations of the right-hand side, or if the trajectories would take more than 4 GB.
     """
+    check_memory(parameters, rho.shape[0], alphas.size)
     members, times = rho.shape[0], alphas.size
     out_rho = np.full((members, times, *rho.shape[1:]), np.nan)
     out_q = np.full((members, times, *Q.shape[1:]), np.nan)
