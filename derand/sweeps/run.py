@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import BrokenExecutor
+from concurrent.futures import BrokenExecutor, CancelledError
 from itertools import product
 from typing import Any
 
@@ -119,8 +119,8 @@ def sweep(
                 if callback is not None and callback(len(results), len(keys)) is True:
                     raise BudgetExceededError("the callback ended the sweep", partial=_ordered(results, keys))
             break
-        except BrokenExecutor:
-            continue  # a worker has died; whatever had arrived is kept
+        except (BrokenExecutor, CancelledError):
+            continue  # a worker has died, with dask's data on it perhaps; whatever had arrived is kept
     else:
         missing = len(keys) - len(results)
         text = f"worker processes died {retries + 1} times with {missing} settings left; they may need more memory"

@@ -168,7 +168,9 @@ def _by_quadrature(f: Callable[[Any], Any], degree: int, kinks: tuple[float, ...
         if 0.0 in kinks:
             raise
         found = hermite_expansion(f, degree, kinks=(*kinks, 0.0))
-    root_factorials = np.exp(0.5 * np.concatenate([[0.0], np.cumsum(np.log(np.arange(1.0, degree + 1.0)))]))
+    # Beyond 300 the factorials overflow, and coefficients are below the smallest number: 1/infinity is their zero.
+    with np.errstate(over="ignore"):
+        root_factorials = np.exp(0.5 * np.concatenate([[0.0], np.cumsum(np.log(np.arange(1.0, degree + 1.0)))]))
     return np.asarray(found.coefficients / root_factorials)
 
 

@@ -68,7 +68,7 @@ def bbp(theta: Any, c: float) -> Spike:
     Raises
     ------
     InputError
-        If theta is negative or c isn't positive.
+        If theta is negative or beyond 1e100, or c isn't positive.
 
     References
     ----------
@@ -83,8 +83,8 @@ def bbp(theta: Any, c: float) -> Spike:
     """
     theta = check_array(theta, "theta")
     c = check_scalar(c, "c", low=0.0, low_open=True, high=math.inf, high_open=True)
-    if np.any(theta < 0.0):
-        raise InputError("theta must be at least 0")
+    if np.any(theta < 0.0) or np.any(theta > 1e100):
+        raise InputError(f"theta must lie in [0, 1e100], got {float(np.min(theta)):g} to {float(np.max(theta)):g}")
     out = theta > c**0.25
     square = np.where(out, theta, 1.0) ** 2
     location = np.where(out, np.sqrt((1.0 + square) * (c + square) / square), 1.0 + math.sqrt(c))
@@ -171,12 +171,19 @@ def tracy_widom_quantile(level: float) -> float:
     float
         The quantile.
 
+    Raises
+    ------
+    InputError
+        If the level is within 1e-12 of 0 or 1.
+
     Examples
     --------
     >>> round(tracy_widom_quantile(0.95), 4)
     0.9793
     """
     level = check_scalar(level, "level", low=0.0, high=1.0, low_open=True, high_open=True)
+    if min(level, 1.0 - level) < 1e-12:
+        raise InputError(f"level must be at least 1e-12 and at most 1 - 1e-12, got {level!r}")
     return float(brentq(lambda x: tracy_widom_cdf(x) - level, -9.0, 14.0, xtol=1e-12))
 
 

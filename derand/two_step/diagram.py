@@ -16,8 +16,8 @@ import numpy as np
 
 from derand._utils.html import ResultRepr
 from derand._utils.shipped import Shipped
-from derand._utils.validation import FloatArray, check_array, check_scalar
-from derand.exceptions import InputError
+from derand._utils.validation import FloatArray, check_array, check_int, check_scalar
+from derand.exceptions import InputError, InputTypeError
 from derand.two_step.activations import TwoStepActivation, as_activation
 from derand.two_step.assumptions import AssumptionWarning, check_first_coefficient, warn_about_labels, warn_about_step
 from derand.two_step.count import as_exponent, predicted_count
@@ -150,7 +150,9 @@ def phase_diagram(
     ------
     InputError
         If shapes don't fit together, an exponent is out of range, c_1 = 0, there are fewer than 100 neurons or
-        inputs, or the checkpoint belongs to another problem.
+        inputs, or the checkpoint belongs to another problem or lies in no folder.
+    InputTypeError
+        If the exponents are no sequence.
     KeyboardInterrupt
         On Ctrl-C; its ``partial`` is the diagram of the rows finished before, and is missing if there are none.
 
@@ -174,6 +176,7 @@ def phase_diagram(
     """
     limit = math.inf if time_limit is None else check_scalar(time_limit, "time_limit", low=0.0, low_open=True)
     end = time.monotonic() + limit
+    _check_outside(alphas1, alphas2, n_jobs, checkpoint)
     shared, etas = _prepare(X, y, W0, a0, as_activation(activation), (alphas1, alphas2), kappas, batch, level)
     rows: dict[int, dict[str, Any]] = {}
     key = _fingerprint(shared, etas)
@@ -194,6 +197,17 @@ def phase_diagram(
             interrupt.partial = _collect(shared, (alphas1, alphas2), rows)  # type: ignore[attr-defined]
         raise
     return _collect(shared, (alphas1, alphas2), rows)
+
+
+def _check_outside(alphas1: Any, alphas2: Any, n_jobs: Any, checkpoint: Any) -> None:
+    """Raise where an argument can't be right that isn't looked at before the first row is finished."""
+    for name, alphas in (("alphas1", alphas1), ("alphas2", alphas2)):
+        if isinstance(alphas, str) or not hasattr(alphas, "__len__"):
+            raise InputTypeError(f"{name} must be a sequence of exponents, got {type(alphas).__name__}")
+    if n_jobs is not None and check_int(n_jobs, "n_jobs") == 0:
+        raise InputError("n_jobs must not be 0: pass -1 for all cores")
+    if checkpoint is not None and not Path(checkpoint).absolute().parent.is_dir():
+        raise InputError(f"checkpoint must name a file in an existing folder, got {checkpoint}")
 
 
 def _collect(

@@ -74,7 +74,7 @@ def default_orders(activation: TwoStepActivation, *, memory: bool, reuse: bool, 
     list of int
         The orders, ascending.
     """
-    top = _KMAX if kmax is None else kmax
+    top = _KMAX if kmax is None else check_int(kmax, "kmax", low=0)
     if activation.degree is not None:
         top = min(top, max(activation.degree - 1, 0))
     if memory:

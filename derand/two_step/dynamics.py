@@ -30,6 +30,8 @@ __all__ = [
     "two_step_update",
 ]
 
+_LARGEST_WEIGHT = 1e30
+
 
 class Batch(NamedTuple):
     """Samples of one gradient step.
@@ -192,7 +194,7 @@ def two_step_update(
     Raises
     ------
     InputError
-        If shapes don't fit together, a step size isn't finite, or c_1 = 0.
+        If shapes don't fit together, a step size isn't finite or makes weights beyond 1e30, or c_1 = 0.
 
     Warns
     -----
@@ -225,9 +227,9 @@ def two_step_update(
     precision = check_precision(dtype)
     cast = [Batch(part.X.astype(precision, copy=False), part.y) for part in (first, second)]
     G1 = blocked_gradient(*cast[0], W0, a0, act, block)
-    W1 = W0 + eta1 * G1
+    W1 = _moved(W0, eta1, G1, "eta1")
     G2 = blocked_gradient(*cast[1], W1, a0, act, block)
-    return TwoStepResult(W0, W1, W1 + eta2 * G2, G1, G2, first, second, a0, eta1, eta2, act, batch)
+    return TwoStepResult(W0, W1, _moved(W1, eta2, G2, "eta2"), G1, G2, first, second, a0, eta1, eta2, act, batch)
 
 
 def gradient_steps(
@@ -273,7 +275,7 @@ def gradient_steps(
     Raises
     ------
     InputError
-        If shapes don't fit together or a step size isn't finite.
+        If shapes don't fit together, or a step size isn't finite or makes weights beyond 1e30.
 
     Examples
     --------
@@ -286,7 +288,7 @@ def gradient_steps(
     weights = [W0]
     for i, part in enumerate(split_batches(X, y, len(etas), batch)):
         G = blocked_gradient(part.X.astype(precision, copy=False), part.y, weights[-1], a0, act, block)
-        weights.append(weights[-1] + _step(etas[i], f"etas[{i}]") * G)
+        weights.append(_moved(weights[-1], _step(etas[i], f"etas[{i}]"), G, f"etas[{i}]"))
     return tuple(weights)
 
 
@@ -320,6 +322,16 @@ def split_batches(X: FloatArray, y: FloatArray, n_steps: int, batch: str) -> lis
     if n_steps and size < 1:
         raise InputError(f"X must have at least {n_steps} samples for {n_steps} fresh batches, got {y.size}")
     return [Batch(X[i * size : (i + 1) * size], y[i * size : (i + 1) * size]) for i in range(n_steps)]
+
+
+def _moved(W: FloatArray, eta: float, G: FloatArray, name: str) -> FloatArray:
+    """Return W + eta G, unless products of such weights could overflow."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        moved = W + eta * G
+        largest = float(np.max(np.abs(moved), initial=0.0))
+    if not largest <= _LARGEST_WEIGHT:
+        raise InputError(f"{name} must be smaller: it makes weights beyond {_LARGEST_WEIGHT:g}")
+    return moved
 
 
 def _step(eta: Any, name: str) -> float:

@@ -41,6 +41,8 @@ def information_exponent(
     ------
     InputError
         If f returns the wrong shape or non-finite values or grows too fast to have a second moment.
+    InputTypeError
+        If f isn't callable.
     NonConvergenceError
         If the quadrature doesn't settle, most often because of an undeclared kink.
 
@@ -60,7 +62,7 @@ def information_exponent(
     """
     max_degree = check_int(max_degree, "max_degree", low=1, high=2000)
     tol = check_scalar(tol, "tol", low=0.0, high=1.0)
-    found = _expansion(f, max_degree, tuple(kinks))
+    found = _expansion(_function(f), max_degree, tuple(kinks))
     spread = math.sqrt(max(found.norm**2 - float(found.coefficients[0]) ** 2, 0.0))
     if spread <= 1e-7 * found.norm:
         return math.inf
@@ -103,6 +105,8 @@ def power_exponent(
     ------
     InputError
         If a power of f has no second moment within reach, or an argument is out of range.
+    InputTypeError
+        If f isn't callable.
     NonConvergenceError
         If the quadrature doesn't settle.
 
@@ -122,7 +126,7 @@ def power_exponent(
     (1, 4)
     """
     max_power = check_int(max_power, "max_power", low=1, high=64)
-    best = math.inf
+    best, f = math.inf, _function(f)
     for power in range(1, max_power + 1):
 
         def raised(z: FloatArray, power: int = power) -> FloatArray:
@@ -133,6 +137,13 @@ def power_exponent(
         if best == 1:
             break
     return best
+
+
+def _function(f: Any) -> Callable[[FloatArray], Any]:
+    """Return a link after checking that it can be called."""
+    if not callable(f):
+        raise InputTypeError(f"f must be a function of an array, got {type(f).__name__}")
+    return f  # type: ignore[no-any-return]
 
 
 def _expansion(f: Callable[[FloatArray], Any], degree: int, kinks: tuple[float, ...]) -> HermiteExpansion:

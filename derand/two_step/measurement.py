@@ -121,6 +121,8 @@ def count_outliers(W: Any, method: str = "edge", *, level: float = 0.999) -> Out
     W = check_array(W, "W", ndim=2)
     check_option(method, "method", ("edge", "tw", "gap"))
     level = check_scalar(level, "level", low=0.0, high=1.0, low_open=True, high_open=True)
+    if float(np.max(np.abs(W), initial=0.0)) > 1e100:
+        raise InputError("W must have no entry beyond 1e100: scale it")
     size = min(W.shape)
     if size < (_SMALLEST if method == "edge" else 2):
         raise InputError(f'W must have at least {_SMALLEST} rows and columns for method="edge", got {W.shape}')

@@ -87,5 +87,5 @@ def random_problem(
     a0 = generator.standard_normal(n_neurons) / math.sqrt(n_neurons)
     y = noise * generator.standard_normal(n)
     for k, link in enumerate(functions):
-        y = y + np.asarray(link(X[:, k]), dtype=np.float64)
+        y = y + check_array(link(X[:, k]), f"links[{k}](z)", shape=(n,))
     return Problem(X, check_array(y, "y", shape=(n,)), W0, a0, np.eye(len(functions), d))

@@ -118,3 +118,9 @@ def test_activations_can_be_sent_to_other_processes(source):
     again = pickle.loads(pickle.dumps(activation))
     np.testing.assert_array_equal(again.derivative(_POINTS), activation.derivative(_POINTS))
     np.testing.assert_array_equal(again.coefficients(3), activation.coefficients(3))
+
+
+def test_high_degrees_do_not_overflow():
+    series = as_activation("tanh").coefficients(500)
+    assert np.all(np.isfinite(series))
+    assert series[499] == pytest.approx(0.0, abs=1e-300)

@@ -79,3 +79,11 @@ def test_bad_input():
         tracy_widom_quantile(1.0)
     with pytest.raises(InputError, match="n_rows"):
         tw_threshold(0, 5)
+
+
+def test_out_of_range():
+    with pytest.raises(InputError, match="theta must lie in"):
+        bbp([1e200], 1.0)
+    for level in (1e-300, 1.0 - 1e-15):
+        with pytest.raises(InputError, match="level must be at least"):
+            tracy_widom_quantile(level)

@@ -4,7 +4,7 @@ import warnings
 import numpy as np
 import pytest
 
-from derand.exceptions import InputError
+from derand.exceptions import InputError, InputTypeError
 from derand.two_step import (
     AssumptionWarning,
     count_outliers,
@@ -124,6 +124,8 @@ def test_a_foreign_checkpoint_is_refused(tmp_path):
         ({"activation": [0.0, 0.0, 1.0]}, "c_1"),
         ({"kappas": (1.0,)}, "kappas"),
         ({"W0": np.zeros((90, 150)), "a0": np.zeros(90)}, "at least 100"),
+        ({"n_jobs": 0}, "n_jobs"),
+        ({"checkpoint": "no/such/folder/rows.npz"}, "existing folder"),
     ],
 )
 def test_bad_input(change, match):
@@ -131,3 +133,11 @@ def test_bad_input(change, match):
     del given["directions"]
     with pytest.raises(InputError, match=match):
         phase_diagram(**given)
+
+
+def test_a_number_is_no_sequence_of_exponents():
+    for change in ({"alphas1": 0.1}, {"alphas2": "0.1"}):
+        with pytest.raises(InputTypeError, match="sequence of exponents"):
+            phase_diagram(
+                **{"alphas1": [0.1], "alphas2": [0.1], **change}, activation=_SERIES, X=_P.X, y=_P.y, W0=_P.W0, a0=_P.a0
+            )

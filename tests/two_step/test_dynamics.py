@@ -123,3 +123,14 @@ def test_assumptions_are_named():
         two_step_update(X, np.sinh(2 * X[:, 0]), W0, a0, 0.1, 0.1, activation=_CUBIC)
     with pytest.warns(AssumptionWarning, match="full-rank"):
         two_step_update(X, y, W0, a0, 2.0, 100.0, activation=_CUBIC)
+
+
+def test_steps_that_would_overflow():
+    problem = random_problem(30, 20, 40, [np.tanh], rng=0)
+    for etas, name in (((1e300, 1.0), "eta1"), ((1.0, 1e300), "eta2")):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", AssumptionWarning)
+            with pytest.raises(InputError, match=f"{name} must be smaller"):
+                two_step_update(*problem[:4], *etas, activation=[0.0, 1.0, 0.5])
+    with pytest.raises(InputError, match=r"etas\[1\] must be smaller"):
+        gradient_steps(*problem[:4], [1.0, 1e300], activation=[0.0, 1.0, 0.5])

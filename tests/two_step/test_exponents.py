@@ -81,3 +81,9 @@ def test_leap_against_all_orders():
 def test_bad_terms(terms, error):
     with pytest.raises(error, match="indices"):
         leap_exponent(terms)
+
+
+@pytest.mark.parametrize("exponent", [information_exponent, power_exponent])
+def test_a_link_that_is_no_function(exponent):
+    with pytest.raises(InputTypeError, match="function of an array, got str"):
+        exponent("z")

@@ -82,3 +82,8 @@ def test_bad_input():
         count_outliers(W)
     with pytest.raises(InputError, match="finite"):
         count_outliers(np.full((100, 100), np.nan))
+
+
+def test_entries_beyond_the_range():
+    with pytest.raises(InputError, match="1e100"):
+        count_outliers(np.full((100, 100), 1e200))

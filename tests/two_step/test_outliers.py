@@ -143,3 +143,12 @@ def test_bad_input():
         predict_outliers(run, bulk="free")
     with pytest.raises(InputError, match="level"):
         predict_outliers(run, level=2.0)
+
+
+def test_bad_order():
+    problem = random_problem(30, 20, 40, [np.tanh], rng=0)
+    run = two_step_update(*problem[:4], 1.0, 1.0, activation=[0.0, 1.0, 0.5])
+    with pytest.raises(InputError, match="kmax"):
+        predict_outliers(run, kmax=-1)
+    with pytest.raises(InputTypeError, match="kmax"):
+        predict_outliers(run, kmax=1.5)

@@ -23,3 +23,8 @@ def test_bad_problems():
         random_problem(3, 1, 3, [np.tanh, np.sin])
     with pytest.raises(InputError, match="noise"):
         random_problem(3, 3, 3, np.tanh, noise=-1.0)
+
+
+def test_a_link_that_returns_another_shape():
+    with pytest.raises(InputError, match=r"links\[1\]"):
+        random_problem(3, 3, 5, [np.tanh, lambda z: z[:2]])
