@@ -12,7 +12,7 @@ from derand._utils.html import result_html
 from derand._utils.validation import FloatArray, check_scalar
 from derand.exceptions import InputError
 from derand.teacher_student.late import stable_rate
-from derand.teacher_student.parameters import Parameters
+from derand.teacher_student.parameters import LARGEST, Parameters
 
 __all__ = ["CriticalRates", "Plateau", "check_start_norm", "critical_rates", "find_plateau", "gathered_noise"]
 
@@ -181,7 +181,7 @@ def gathered_noise(parameters: Parameters, q0: Any) -> FloatArray:
 
 def check_start_norm(q0: Any, spot: Plateau) -> float:
     """Return a checked initial squared norm, or raise InputError where it doesn't lead to the plateau."""
-    size: float = check_scalar(q0, "q0", low=0.0, high=math.inf, low_open=True, high_open=True)
+    size: float = check_scalar(q0, "q0", low=1.0 / LARGEST, high=math.inf, high_open=True)
     if size >= spot.basin:
         raise InputError(f"q0 must be below {spot.basin:.6g}, where the norms diverge instead of reaching the plateau")
     return size

@@ -146,13 +146,18 @@ def linearise(parameters: Parameters, solution: Any = None) -> Linearisation:
     rho, Q = chosen_solution(parameters, solution)
     p = parameters.p
     own = parameters.output[:p]
-    slopes = parameters.activation.moments(assemble(parameters, rho, Q), parameters.output, p).slope
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        slopes = parameters.activation.moments(assemble(parameters, rho, Q), parameters.output, p).slope
+        mixed = parameters.activation.slope_products(Q)
+    if not (np.all(np.isfinite(slopes)) and np.all(np.isfinite(mixed))):
+        raise InputError("T or the second layers are too large for the averages of this activation")
     values, vectors = np.linalg.eigh(own[:, None] * slopes * own)
     kept = values > _RANK * max(float(values[-1]), 0.0)
     if not np.any(kept):
         raise InputError("T must not be zero: the loss is flat at the solution")
+    if np.max(mixed) <= 0.0:
+        raise InputError("T or the second layers are too large for the averages of this activation")
     basis, curvature = vectors[:, kept], values[kept]
-    mixed = parameters.activation.slope_products(Q)
     for _ in range(4):  # one index of the tensor after the other
         mixed = np.tensordot(mixed, own[:, None] * basis, axes=(0, 0))
     rows, columns = np.triu_indices(curvature.size)

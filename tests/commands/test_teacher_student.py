@@ -69,6 +69,11 @@ def test_the_seed_decides(capsys):
 def test_bad_settings():
     with pytest.raises(InputError, match="--teacher must give 2"):
         _run("--p", "1", "--p-star", "2", "--teacher", "1.0")
+    for norm in ("1e308", "nan", "inf", "-1"):
+        with pytest.raises(InputError, match="--teacher"):
+            _run("--p", "1", "--p-star", "2", "--teacher", "1.0", norm)
+    with pytest.raises(InputError, match="T must be zero"):
+        _run("--p", "1", "--p-star", "1", "--teacher", "1e-300")
     with pytest.raises(InputError, match="noise"):
         _run("--p", "1", "--p-star", "1", "--noise", "-1")
     assert main(["teacher-student", "--p", "0", "--p-star", "1"]) == 1

@@ -35,6 +35,8 @@ def test_strengths_are_eigenvalues_over_the_width():
         ({"T": [[1.0, 0.5], [0.0, 1.0]]}, "T"),
         ({"T": np.full((2, 2), np.nan)}, "T"),
         ({"T": np.eye(3)}, "T"),
+        ({"T": np.diag([1.0, 1e308])}, "T must be zero or have a largest entry"),
+        ({"T": 1e-300 * np.eye(2)}, "T must be zero or have a largest entry"),
         ({"noise": -0.1}, "noise"),
         ({"noise": np.inf}, "noise"),
         ({"lr": 0.0}, "lr"),

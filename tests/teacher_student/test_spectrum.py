@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from derand.exceptions import InputError
+from derand.exceptions import BudgetExceededError, InputError
 from derand.hessian import extreme_eigenpairs, inertia, min_eigenvalue, spectral_density
 from derand.teacher_student import TeacherStudent
 from tests.teacher_student.reference import dense_hessian, random_start, weights_for
@@ -120,3 +120,8 @@ def test_bad_arguments():
         model.hessian_operator(W, 1.1 * W_star)
     with pytest.raises(InputError, match="W_star"):
         model.hessian_operator(W, W_star[:, 1:])
+
+
+def test_spans_too_large_are_refused():
+    with pytest.raises(BudgetExceededError, match="order 10100"):
+        TeacherStudent(101, 1).hessian_spectrum(np.zeros((101, 1)), np.diag([0.0, 0.0] + [1.0] * 99), 10**6)

@@ -4,7 +4,7 @@ from scipy.special import erf
 
 from derand.exceptions import BudgetExceededError, InputError
 from derand.teacher_student import FlowStatus, SmoothActivation, TeacherStudent
-from derand.teacher_student.trajectory import check_times, integrate
+from derand.teacher_student.trajectory import check_memory, check_times, integrate
 from tests.teacher_student.reference import orthogonal_start, random_start, riccati_losses
 
 ALPHAS = np.linspace(0.0, 120.0, 61)
@@ -137,3 +137,10 @@ def test_error_function_along_a_run_by_quadrature():
     ]
     assert runs[0].success
     assert np.max(np.abs(runs[0].loss - runs[1].loss)) < 1e-11
+
+
+def test_trajectories_beyond_the_memory_are_refused():
+    model = TeacherStudent(300, 300)
+    with pytest.raises(BudgetExceededError, match="4 GB"):
+        check_memory(model.parameters, 1, 3000)
+    assert check_memory(model.parameters, 1, 2000) is None
