@@ -60,7 +60,7 @@ class QuadraticPredictions:
         Raises
         ------
         InputError
-            If lr is beyond the largest one with a plateau, or the second layer is trained.
+            If lr is beyond the largest one with a plateau, q0 or T is too large, or the second layer is trained.
         NonConvergenceError
             If the numerical search doesn't settle.
 

@@ -343,5 +343,7 @@ def _spectra(
     found = []
     for near, far in pairwise(slopes):
         jacobian = columns.matrix(*((4.0 * a - b) / 3.0 for a, b in zip(near, far, strict=True)))
+        if not np.all(np.isfinite(jacobian)):
+            raise InputError("q0 or T is too large: the equations can't be linearised where the norms settle")
         found.append(np.asarray(np.sort(np.linalg.eigvals(jacobian).real)[::-1] * parameters.step))
     return found[0], found[1]

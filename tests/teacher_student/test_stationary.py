@@ -35,6 +35,8 @@ def test_what_has_no_plateau():
         TeacherStudent(4, 2, lr=0.5, second_layer=np.full(4, 2.0)).plateau()
     with pytest.raises(InputError, match="trained"):
         TeacherStudent(2, 2, second_layer_lr=0.1).plateau()
+    with pytest.raises(InputError, match="q0 or T"):
+        TeacherStudent(2, 2, "erf").plateau(q0=1e15)
     with pytest.raises(InputError, match="q0"):
         TeacherStudent(2, 2, "erf").plateau(q0=-1.0)
 
