@@ -23,6 +23,8 @@ def check_array(
         array = np.asarray(np.real(value) if is_complex else value, dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise InputTypeError(f"{name} must be an array of real numbers: {error}") from error
+    except OverflowError as error:
+        raise InputError(f"{name} must not exceed the largest float, {np.finfo(np.float64).max:.3g}") from error
     if is_complex:
         raise InputTypeError(f"{name} must be real, got complex numbers")
     if ndim is not None and array.ndim != ndim:
@@ -50,7 +52,10 @@ def check_scalar(
     """Return ``value`` as a float inside the given interval."""
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, Real):
         raise InputTypeError(f"{name} must be a real number, got {type(value).__name__}")
-    number = float(value)
+    try:
+        number = float(value)
+    except OverflowError:  # an int or a fraction beyond the largest float
+        number = math.inf if value > 0 else -math.inf
     too_low = number <= low if low_open else number < low
     too_high = number >= high if high_open else number > high
     if math.isnan(number) or too_low or too_high:

@@ -30,6 +30,7 @@ def test_good_arrays_become_double_precision():
         ("text", {}, InputTypeError, "a must be an array of real numbers"),
         ([[1.0], [1.0, 2.0]], {}, InputTypeError, "a must be an array of real numbers"),
         ([None, object()], {}, InputTypeError, "a must be an array of real numbers"),
+        ([1, 10**400], {}, InputError, "a must not exceed the largest float"),
     ],
 )
 def test_bad_arrays_are_named(value, options, error, says):
@@ -41,7 +42,7 @@ def test_scalars_inside_the_interval():
     assert check_scalar(0, "s", low=0.0) == 0.0
     assert check_scalar(np.float32(0.5), "s", low=0.0, high=1.0, low_open=True, high_open=True) == 0.5
     assert check_scalar(Fraction(1, 4), "s") == 0.25
-    assert check_scalar(math.inf, "s") == math.inf
+    assert check_scalar(math.inf, "s") == check_scalar(10**400, "s") == math.inf
     assert isinstance(check_scalar(np.int64(3), "s"), float)
 
 
@@ -53,6 +54,8 @@ def test_scalars_inside_the_interval():
         (1.0, {"high": 1.0, "high_open": True}, InputError, r"s must lie in \[-inf, 1\)"),
         (2.0, {"high": 1.0}, InputError, "s must lie in"),
         (math.nan, {}, InputError, "got nan"),
+        (-(10**400), {"low": 0.0}, InputError, r"s must lie in \[0, inf\], got -inf"),
+        (Fraction(10**400), {"high": math.inf, "high_open": True}, InputError, "got inf"),
         (True, {}, InputTypeError, "s must be a real number, got bool"),
         (np.bool_(True), {}, InputTypeError, "s must be a real number"),
         ("1", {}, InputTypeError, "got str"),
