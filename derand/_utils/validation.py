@@ -54,8 +54,8 @@ def check_scalar(
         raise InputTypeError(f"{name} must be a real number, got {type(value).__name__}")
     try:
         number = float(value)
-    except OverflowError:  # an int or a fraction beyond the largest float
-        number = math.inf if value > 0 else -math.inf
+    except OverflowError:  # an integer or a fraction beyond the largest float
+        number = -math.inf if value < 0 else math.inf
     too_low = number <= low if low_open else number < low
     too_high = number >= high if high_open else number > high
     if math.isnan(number) or too_low or too_high:
