@@ -5,8 +5,8 @@ A new subcommand gets an entry in `COMMAND_LINES`; without one the first test fa
 
 import gzip
 import json
-import re
 import math
+import re
 from dataclasses import dataclass, field
 
 import numpy as np
