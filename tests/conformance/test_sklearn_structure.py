@@ -1,4 +1,4 @@
-"""scikit-learn's own checks on the structure estimators; their number is asserted, and none is skipped for want of us."""
+"""scikit-learn's own checks on the structure estimators; their number is asserted, none is skipped for want of us."""
 
 import importlib.util
 import json
