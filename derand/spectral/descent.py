@@ -15,7 +15,9 @@ from derand._utils.threads import blas_threads
 from derand._utils.validation import FloatArray, check_int, check_option, check_scalar
 from derand.exceptions import InputError, InputTypeError
 from derand.hessian import HessianOperator, extreme_eigenpairs
+from derand.spectral.law import SpectralLaw
 from derand.spectral.link import MultiIndexLink
+from derand.spectral.matrix_law import MatrixSpectralLaw
 from derand.spectral.network import make_network
 
 __all__ = ["DescentRun", "HessianSnapshot", "TwoLayerGD"]
@@ -37,11 +39,33 @@ class HessianSnapshot(ResultRepr):
         Smallest eigenvalues, ascending.
     hard_overlaps : ndarray of shape (q,)
         Squared length of the projection of each unit eigenvector on the hard directions, summed over the neurons.
+    blocks : ndarray of shape (n, m, m)
+        Hessian blocks of the training samples.
+    z : ndarray of shape (n, k)
+        Latent coordinates of the training samples.
     """
 
     t: int
     values: FloatArray
     hard_overlaps: FloatArray
+    blocks: FloatArray
+    z: FloatArray
+
+    def law(self) -> SpectralLaw | MatrixSpectralLaw:
+        """Return the limiting law for the blocks that this run drew.
+
+        Its edge fluctuates from run to run as that of the run's own Hessian does, by a multiple of d^(-1/2); the
+        difference of the two is of the order d^(-2/3) that `SpectralLaw.extreme_eigenvalue` predicts.
+
+        Returns
+        -------
+        SpectralLaw or MatrixSpectralLaw
+            Scalar for one neuron, blocks for several.
+        """
+        if self.blocks.shape[1] == 1:
+            G = self.blocks[:, 0, 0]
+            return SpectralLaw(G, self.z, support=(float(np.min(G)), float(np.max(G))))
+        return MatrixSpectralLaw(self.blocks, self.z, is_bounded=(True, True))
 
 
 @dataclass(frozen=True, repr=False)
@@ -298,8 +322,8 @@ class TwoLayerGD:
     def _snapshot(self, t: int, X: FloatArray, u: FloatArray, y: FloatArray, count: int) -> HessianSnapshot:
         """Return the lower end of the spectrum."""
         m, d, k = self.network.m, self.d, self.link.k
+        S = self.network.blocks(u, y)
         if m * d <= 1500:
-            S = self.network.blocks(u, y)
             blocks = [[(X.T * S[:, i, j]) @ X / len(X) for j in range(m)] for i in range(m)]
             pairs = extreme_eigenpairs(np.block(blocks), count, "SA", method="dense")
         else:
@@ -308,7 +332,7 @@ class TwoLayerGD:
             )
         hard = self.link.easy_hard().hard
         vectors = pairs.vectors.T.reshape(-1, m, d)[:, :, :k] @ hard
-        return HessianSnapshot(t, np.asarray(pairs.values), np.sum(vectors**2, axis=(1, 2)))
+        return HessianSnapshot(t, np.asarray(pairs.values), np.sum(vectors**2, axis=(1, 2)), S, X[:, :k].copy())
 
 
 def _leading(W: FloatArray) -> float:

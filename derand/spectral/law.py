@@ -262,12 +262,17 @@ class SpectralLaw(Bulk):
         delta = check_delta(delta)
         return Edges(self._edge("left", delta), self._edge("right", delta))
 
-    def extreme_eigenvalue(self, delta: float, d: int, side: str = "left") -> tuple[float, float]:
+    def extreme_eigenvalue(
+        self, delta: float, d: int, side: str = "left", *, random_weights: bool = False
+    ) -> tuple[float, float]:
         r"""Return mean and standard deviation of the bulk's extreme eigenvalue in d dimensions.
 
         At a soft edge the density is :math:`\sqrt{a |x - z|}/\pi` with
         :math:`a = \delta^2 |\tau|^3 / E[T^2(1 - T)]`, and the extreme eigenvalue differs from z by
         :math:`(\sqrt a\, d)^{-2/3}` times a Tracy-Widom variable (mean -1.2065, standard deviation 1.2680, real case).
+        If the n = delta d weights are drawn from the law as well, the edge of the drawn ones,
+        :math:`\max_\tau -1/(\delta\tau) + \langle G/(1+G\tau)\rangle`, has the variance
+        :math:`\mathrm{Var}\,T/(n\tau^2)` about z, which often is the larger part.
 
         Parameters
         ----------
@@ -277,6 +282,8 @@ class SpectralLaw(Bulk):
             Dimensions.
         side : {"left", "right"}
             Which end.
+        random_weights : bool, default False
+            Whether the weights are drawn from the law, instead of following it as closely as they can.
 
         Returns
         -------
@@ -290,7 +297,7 @@ class SpectralLaw(Bulk):
 
         Notes
         -----
-        For given weights.  The edge itself moves with them from sample to sample, by a multiple of d^(-1/2).
+        The leading orders in d.  Drawn weights also move the mean, by a multiple of 1/d.
 
         Examples
         --------
@@ -305,7 +312,9 @@ class SpectralLaw(Bulk):
             return math.nan, math.nan
         t = data.t(tau)
         scale = (float(data.p @ (t * t * (1.0 - t))) / (delta**2 * tau**3)) ** (1.0 / 3.0) * d ** (-2.0 / 3.0)
-        return (1.0 if side == "left" else -1.0) * (z + 1.2065 * scale), 1.2680 * scale
+        variance = float(data.p @ t**2 - (data.p @ t) ** 2) / (delta * d * tau**2) if random_weights else 0.0
+        mean = (1.0 if side == "left" else -1.0) * (z + 1.2065 * scale)
+        return mean, math.hypot(1.2680 * scale, math.sqrt(variance))
 
     def _edge(self, side: str, delta: float) -> Edge:
         """Return one end of the bulk."""

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from scipy.optimize import brentq
 
-from derand._utils.validation import check_array, check_option
+from derand._utils.validation import check_array, check_int, check_option
 from derand.exceptions import InputError, NonConvergenceError
 from derand.spectral.block_path import BlockPath, Point
 from derand.spectral.bounds import tail_range
@@ -132,6 +132,64 @@ class MatrixSpectralLaw:
             If the curve could not be followed.
         """
         return Edges(*(self._edge(side, check_delta(delta), error) for side in _SIDES))
+
+    def extreme_eigenvalue(
+        self, delta: float, d: int, side: str = "left", *, random_weights: bool = False
+    ) -> tuple[float, float]:
+        r"""Return mean and standard deviation of the bulk's extreme eigenvalue in d dimensions.
+
+        With t = tr K / m, :math:`z \approx z_* - \frac12 |z''| (t - t_*)^2` at a soft edge, so that the density is
+        :math:`\sqrt{a |x - z_*|}/\pi` with :math:`a = 2/|z''|`.  The extreme one of m d eigenvalues differs from z by
+        :math:`(\sqrt a\, m d)^{-2/3}` times a Tracy-Widom variable (mean -1.2065, standard deviation 1.2680).
+
+        Parameters
+        ----------
+        delta : float
+            Ratio of samples to dimensions, > 0.
+        d : int
+            Dimensions.
+        side : {"left", "right"}
+            Which end.
+        random_weights : bool, default False
+            Whether the n = delta d blocks are drawn from the law; their edge then fluctuates, too.
+
+        Returns
+        -------
+        mean, deviation : float
+            NaN where the edge isn't soft.
+
+        Raises
+        ------
+        InputError
+            If an argument is out of range.
+        NonConvergenceError
+            If the curve could not be followed.
+
+        Notes
+        -----
+        For independent blocks along the axes of m neurons (equal diagonal blocks, say) the bulk is a superposition of m
+        others, whose extreme eigenvalues don't repel each other; the formula then doesn't hold.
+
+        Examples
+        --------
+        One neuron: the scalar law of white Wishart matrices.
+
+        >>> mean, deviation = MatrixSpectralLaw([[[1.0]]], weights=[1.0]).extreme_eigenvalue(4.0, 1000, "right")
+        >>> round(mean, 3), round(deviation, 3)
+        (2.24, 0.011)
+        """
+        delta, d = check_delta(delta), check_int(d, "d", low=2)
+        edge = self._edge(check_option(side, "side", _SIDES), delta, False)
+        if edge.kind != "soft":
+            return math.nan, math.nan
+        path = self._path(side, delta)
+        curvature, variance = path.edge_statistics(path.edge())
+        if not curvature < 0.0:
+            return math.nan, math.nan
+        scale = (0.5 * abs(curvature)) ** (1.0 / 3.0) * (self.m * d) ** (-2.0 / 3.0)
+        mean = edge.value + (1.0 if side == "left" else -1.0) * 1.2065 * scale
+        drawn = variance / (delta * d) if random_weights else 0.0
+        return mean, math.hypot(1.2680 * scale, math.sqrt(drawn))
 
     def outliers(self, delta: float, side: str = "both", *, error: bool = False) -> tuple[Outlier, ...]:
         """Return the eigenvalues outside the bulk that the planted directions cause, at most m k on each side.

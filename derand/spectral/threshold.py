@@ -235,7 +235,7 @@ class _Problem:
             k,
             n_latent=n_latent,
             breakpoints=self._kinks(),
-            order={2: 16, 3: 6}.get(k + n_latent, 3),
+            order={2: 24, 3: 6}.get(k + n_latent, 3),
         )
         found = _restricted(law, self.hard).threshold("left", 0.0)
         if not found.is_finite:

@@ -53,3 +53,17 @@ def test_resolvent_beyond_the_pole_is_none():
     assert path.resolvent(-np.eye(2)) is None
     S, K = path.S[0], 0.3 * np.eye(2)
     assert np.allclose(path.resolvent(K)[0], S @ np.linalg.inv(np.eye(2) + K @ S / 5.0), atol=1e-12)
+
+
+@pytest.mark.parametrize("m", [1, 3, 4])
+def test_small_blocks_are_factored_as_lapack_does(m):
+    rng = np.random.default_rng(m)
+    S = rng.standard_normal((50, m, m))
+    S = S + S.transpose(0, 2, 1)
+    path = BlockPath(S, np.full(50, 0.02), np.zeros((50, 0)), 2.0)
+    A = rng.standard_normal((m, m))
+    K = 0.01 * (A @ A.T + np.eye(m))
+    expected = S @ np.linalg.inv(np.eye(m) + K @ S / 2.0)
+    np.testing.assert_allclose(path.resolvent(K), expected, atol=1e-12)
+    assert path.resolvent(1e4 * K) is None
+    assert path.resolvent(-K) is None

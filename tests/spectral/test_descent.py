@@ -49,6 +49,27 @@ def test_snapshots_agree_between_dense_and_lanczos():
     assert np.all((run.snapshots[1].hard_overlaps >= 0) & (run.snapshots[1].hard_overlaps <= 1))
 
 
+def test_a_snapshot_knows_the_law_of_its_own_blocks():
+    """The bulk's extreme eigenvalues follow Tracy and Widom's law at the edges of the runs' own weights."""
+    model = TwoLayerGD("half-quad", "pseudo-huber", "z**2", d=300, delta=4.0, eta=0.2, init="orthogonal")
+    shots = [model.run(2, record=[2], hessian=[2], n_eigenvalues=2, rng=s).snapshots[0] for s in range(8)]
+    # beside the outlier, the next eigenvalue is the bulk's
+    predicted = np.array([shot.law().extreme_eigenvalue(4.0, 300) for shot in shots])
+    scores = (np.array([shot.values[1] for shot in shots]) - predicted[:, 0]) / predicted[:, 1]
+    assert np.all(np.abs(scores) < 4.0)
+    assert abs(np.mean(scores)) < 4.0 / 8**0.5
+    assert 0.3 < np.std(scores, ddof=1) < 2.0
+
+
+def test_a_snapshot_of_two_neurons_has_a_matrix_law():
+    model = TwoLayerGD("half-quad", "pseudo-huber", "z**2", 2, d=150, delta=4.0, eta=0.2, init="orthogonal")
+    shot = model.run(0, hessian=[0], n_eigenvalues=3, rng=0).snapshots[0]
+    law = shot.law()
+    assert law.m == 2
+    mean, deviation = law.extreme_eigenvalue(4.0, 150)
+    assert abs(shot.values[2] - mean) < 4.0 * deviation
+
+
 def test_records_and_starts():
     model = TwoLayerGD("quad", "huber", "z**2", 4, init="zero_output", **SETTING)
     run = model.run(4, record=[0, 4], rng=1)

@@ -133,6 +133,21 @@ def test_extreme_eigenvalue_is_johnstones():
     assert math.isnan(SpectralLaw.from_function(lambda z: z**2).extreme_eigenvalue(2.0, 100, "right")[0])
 
 
+def test_drawn_weights_move_the_edge_as_predicted():
+    """The edges of 100 samples of 1000 weights: 1/sqrt(2 * 99) = 7 % is the standard error of their deviation."""
+    law = SpectralLaw.from_function(lambda z: np.tanh(z) - 0.3 * np.cos(z))
+    rng = np.random.default_rng(0)
+    z = rng.standard_normal((100, 1000))
+    edges = [SpectralLaw(row, support=(-1.3, 1.3)).edges(2.0).left.value for row in np.tanh(z) - 0.3 * np.cos(z)]
+    edge, fixed, drawn = (
+        law.edges(2.0).left.value,
+        law.extreme_eigenvalue(2.0, 500)[1],
+        law.extreme_eigenvalue(2.0, 500, random_weights=True)[1],
+    )
+    assert abs(np.std(edges, ddof=1) / math.sqrt(drawn**2 - fixed**2) - 1.0) < 0.2
+    assert abs(np.mean(edges) - edge) < 4.0 * drawn / 10.0
+
+
 def test_a_level_below_which_the_outlier_has_to_lie():
     law = SpectralLaw.from_function(lambda z: 2.0 - np.tanh(z**2))
     free, bound = law.threshold("left"), law.threshold("left", below=0.0)

@@ -73,6 +73,31 @@ def test_threshold_and_margin():
     assert law.threshold("right").value == math.inf
 
 
+def test_extreme_eigenvalue_of_one_neuron_is_that_of_the_scalar_law():
+    S, z = sample(3000, 1)
+    law = MatrixSpectralLaw(S, z, is_bounded=(True, True))
+    scalar = SpectralLaw(S[:, 0, 0], z, support=(float(S.min()), float(S.max())))
+    for random_weights in (False, True):
+        found = law.extreme_eigenvalue(4.0, 500, random_weights=random_weights)
+        expected = scalar.extreme_eigenvalue(4.0, 500, random_weights=random_weights)
+        np.testing.assert_allclose(found, expected, rtol=1e-5)
+
+
+def test_drawn_blocks_move_the_edge_as_predicted():
+    """The edges of 16 parts of a sample against the first order of perturbation theory."""
+    S, z = sample(1 << 12, 2)
+    law = MatrixSpectralLaw(S, z, is_bounded=(True, True))
+    edges = [law._path("left", 4.0, part).edge().z for part in np.array_split(np.arange(len(S)), 16)]
+    path = law._path("left", 4.0)
+    deviation = (path.edge_statistics(path.edge())[1] / 256) ** 0.5
+    # the standard error of the ratio is 1/sqrt(30) = 0.18
+    assert abs(np.std(edges, ddof=1) / deviation - 1.0) < 0.55
+    fixed, drawn = (law.extreme_eigenvalue(4.0, 64, random_weights=value)[1] for value in (False, True))
+    assert abs(np.sqrt(drawn**2 - fixed**2) / deviation - 1.0) < 1e-6
+    unbounded = MatrixSpectralLaw(S, z, is_bounded=(True, False))
+    assert np.isnan(unbounded.extreme_eigenvalue(4.0, 500, "right")[0])
+
+
 def test_errors_of_a_sample():
     S, z = sample(4000, 2)
     edge = MatrixSpectralLaw(S, z).edges(4.0, error=True).left

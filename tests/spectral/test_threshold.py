@@ -30,6 +30,29 @@ def test_square_loss_has_no_finite_threshold():
         assert "unbounded" in found.reason
 
 
+@pytest.mark.parametrize(("name", "scale"), [("log-cosh", 0.45), ("pseudo-huber", 0.385)])
+def test_zero_output_of_smooth_losses_to_eight_digits(name, scale):
+    """Quad: an adaptive rule in z alone, as s'' is constant.  GeLU: the trapezoidal rule in both coordinates."""
+    loss = as_loss(name, scale)
+
+    def psi(z):
+        return loss.dl(np.zeros_like(z), z**2)
+
+    found = nn_threshold("quad", loss, "z**2", "zero_output", math.inf)
+    line = SpectralLaw.from_function(lambda z: 2.0 * psi(z)).threshold("left", 0.0)
+    assert abs(found.value / line.value - 1.0) < 1e-8
+    assert found.error < 1e-7
+    found = nn_threshold("gelu", loss, "z**2", "zero_output", math.inf)
+    z = np.arange(-8.0, 8.01, 0.08)
+    second = (2 - z**2) * np.exp(-(z**2) / 2) / (2 * np.pi) ** 0.5
+    weights = np.exp(-(z**2) / 2)
+    G = (psi(z)[:, None] * second[None, :]).reshape(-1)
+    law = SpectralLaw(
+        G, np.repeat(z, len(z)), np.outer(weights, weights).reshape(-1), support=(float(np.min(G)), float(np.max(G)))
+    )
+    assert abs(found.value / law.threshold("left", 0.0).value - 1.0) < 1e-8
+
+
 @pytest.mark.parametrize(("activation", "value"), [("quad", 3.624905), ("gelu", 5.991980)])
 def test_zero_output_of_infinite_width(activation, value):
     """Huber with c = 0.605 to six digits, and by the scalar law of the weights written out."""
