@@ -167,10 +167,10 @@ class DMFT:
     Notes
     -----
     t steps cost O(t^2 m^2 N).  The samples are whitened, so that everything that is linear is exact: a linear network
-    has the Marchenko-Pastur integrals to rounding.  Sampling errors fall nearly like 1/N.  Estimated responses in the
-    place of the projections have errors several times as large, which grow faster with t.  Overlaps with hard
-    directions of a start without overlap are kept at zero, their value in the limit; at finite d they grow like
-    exp(rate t)/sqrt(d).
+    has the Marchenko-Pastur integrals to rounding.  Sampling errors fall nearly like 1/N for one neuron, more like
+    1/sqrt(N) late in runs of four.  Estimated responses in the place of the projections have errors several times as
+    large, which grow faster with t.  Overlaps with hard directions of a start without overlap are kept at zero, their
+    value in the limit; at finite d they grow like exp(rate t)/sqrt(d).
 
     References
     ----------
