@@ -128,7 +128,7 @@ def test_numbers_that_overflow_are_refused():
     for lr in (1e300, 1e-300):
         with pytest.raises(InputError, match="lr"):
             TeacherStudent(2, 1, lr=lr)
-    with pytest.raises(InputError, match="T must not exceed"):
+    with pytest.raises(InputError, match="T must be zero or have a largest entry"):
         TeacherStudent(2, 1, T=[[1e100]])
     with pytest.raises(InputError, match="second_layer must not exceed"):
         TeacherStudent(2, 1, second_layer=[1e100, 1.0])
