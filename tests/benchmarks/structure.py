@@ -3,16 +3,11 @@
 Run ``python -m tests.benchmarks.structure BAR [options]``; BAR is one of
 
 * ``limit``: error over the limit of Gaussian inputs, and the rank found (``--inputs``, ``--n``, ``--d``, ``--seeds``);
-* ``table``: all methods on the models and inputs;
 * ``predict``: 5-fold scores on scikit-learn's data;
 * ``speed``: CPU time against scikit-learn's MLP and gradient boosting;
 * ``cover``: coverage of the 95 per cent cones.
 
-SIR, SAVE and DR are derand's SliceReducer.  OPG and MAVE (Xia et al., JRSS B 64, 2002), RFM (Radhakrishnan et al.,
-Science 383, 2024) and projection pursuit (Friedman, Stuetzle, JASA 76, 1981) are own implementations from the papers,
-none of whose Python packages was installed; the pursuit's ridge functions are derand's own fits of one direction.
-MLP+AGOP takes the gradients of scikit-learn's MLP, NCA and LDA are scikit-learn's on ten slices of the response, PLS is
-scikit-learn's.  xRFM needs torch, and the seed's network takes minutes; they aren't part of the run.
+`tests.benchmarks.structure_table` compares all methods.
 """
 
 from __future__ import annotations
@@ -39,131 +34,10 @@ from sklearn.svm import SVC, SVR
 
 from derand.estimators import SliceReducer, StructureClassifier, StructureRegressor
 from derand.structure.estimation.efficiency import efficiency_bound
-from derand.structure.estimation.slicing import slice_labels
-from derand.structure.subspace import orthonormal_rows, subspace_distance
+from derand.structure.subspace import subspace_distance
 from tests.structure.estimation.models import MODELS, SMOOTH, covariance, draw
 
 warnings.simplefilter("ignore", ConvergenceWarning)
-
-
-def top(M: Any, k: int) -> Any:
-    """Return the leading eigenvectors as rows."""
-    return np.linalg.eigh(M)[1][:, ::-1][:, :k].T
-
-
-def local_linear(X: Any, y: Any, z: Any, h: float) -> tuple[Any, Any]:
-    """Return slopes of local linear fits at up to 200 samples, and their weights of shape (m, n)."""
-    rows = np.random.default_rng(0).permutation(len(X))[:200]
-    slopes, weights = [], []
-    for i in rows:
-        w = np.exp(-0.5 * np.square(z - z[i]).sum(axis=1) / h**2)
-        D = np.column_stack([np.ones(len(X)), X - X[i]])
-        A = (D * w[:, None]).T @ D + 1e-3 * w.sum() * np.eye(D.shape[1])
-        slopes.append(np.linalg.solve(A, D.T @ (w * y))[1:])
-        weights.append(w)
-    return np.array(slopes), (rows, np.array(weights))
-
-
-def opg(X: Any, y: Any, k: int, rounds: int = 4) -> Any:
-    """Outer product of gradients, refined in the found subspace."""
-    z, B = X, None
-    for step in range(rounds):
-        dim = X.shape[1] if B is None else k
-        h = 2.34 * len(X) ** (-1.0 / (max(dim, 3) + 6)) * (1.0 if B is not None else np.sqrt(dim / 3))
-        slopes, _ = local_linear(X, y, z, h)
-        B = top(slopes.T @ slopes, k)
-        z = X @ B.T
-        del step
-    return B
-
-
-def mave(X: Any, y: Any, k: int, rounds: int = 6) -> Any:
-    """Minimum average variance: alternate local lines in the subspace and one least squares for the subspace."""
-    B = opg(X, y, k)
-    d = X.shape[1]
-    rows = np.random.default_rng(0).permutation(len(X))[:200]
-    for _ in range(rounds):
-        z = X @ B.T
-        h = 1.2 * len(X) ** (-1.0 / (k + 4))
-        H, g = np.zeros((k * d, k * d)), np.zeros(k * d)
-        for i in rows:
-            w = np.exp(-0.5 * np.square(z - z[i]).sum(axis=1) / h**2)
-            w /= w.sum()
-            D = np.column_stack([np.ones(len(X)), z - z[i]])
-            a = np.linalg.solve((D * w[:, None]).T @ D + 1e-8 * np.eye(k + 1), D.T @ (w * y))
-            U = X - X[i]
-            S = (U * w[:, None]).T @ U
-            H += np.kron(np.outer(a[1:], a[1:]), S)
-            g += np.kron(a[1:], U.T @ (w * (y - a[0])))
-        B = np.linalg.solve(H + 1e-8 * np.trace(H) / len(H) * np.eye(len(H)), g).reshape(k, d)
-        B = orthonormal_rows(B)
-    return B
-
-
-def rfm(X: Any, y: Any, k: int, rounds: int = 5) -> Any:
-    """Recursive feature machine with a Gaussian kernel on at most 2,000 samples; ridge by GCV."""
-    X, y = X[:2000], y[:2000] - y[:2000].mean()
-    d = X.shape[1]
-    root = np.eye(d)
-    M = np.eye(d)
-    for _ in range(rounds):
-        z = X @ root
-        squares = np.square(z).sum(axis=1)
-        K = np.exp(-0.5 * np.maximum(squares[:, None] + squares - 2 * z @ z.T, 0.0) / d)
-        e, V = np.linalg.eigh(K)
-        t = V.T @ y
-        ridges = np.logspace(-5, 1, 13)
-        scores = [np.sum((r / (e + r) * t) ** 2) / np.sum(r / (e + r)) ** 2 for r in ridges]
-        a = V @ (t / (e + ridges[int(np.argmin(scores))]))
-        gradient = (K @ (a[:, None] * z) - z * (K @ a)[:, None]) / d @ root
-        M = gradient.T @ gradient
-        values, axes = np.linalg.eigh(M)
-        root = (axes * np.sqrt(np.maximum(values, 0) / values.mean())) @ axes.T
-    return top(M, k)
-
-
-def pursuit(X: Any, y: Any, k: int) -> Any:
-    """Projection pursuit: ridge functions one after another, each the best single index of the residual."""
-    rows, residual = [], y.copy()
-    for _ in range(k):
-        model = StructureRegressor(1).fit(X, residual)
-        rows.append(model.components_[0])
-        residual = residual - model.predict(X)
-    return orthonormal_rows(np.array(rows))
-
-
-def mlp_gradients(X: Any, y: Any, k: int) -> Any:
-    """Average gradient outer product of scikit-learn's MLP."""
-    model = MLPRegressor(early_stopping=True, max_iter=500, random_state=0).fit(X, y / y.std())
-    hidden = X @ model.coefs_[0] + model.intercepts_[0] > 0
-    gradient = (hidden * model.coefs_[1][:, 0]) @ model.coefs_[0].T
-    return top(gradient.T @ gradient, k)
-
-
-def discriminant(X: Any, y: Any, k: int) -> Any:
-    """LDA on ten slices."""
-    model = LinearDiscriminantAnalysis(solver="eigen", shrinkage=1e-6).fit(X, slice_labels(y, 10))
-    return model.scalings_[:, :k].T
-
-
-def components(X: Any, y: Any, k: int) -> Any:
-    """NCA on ten slices of at most 500 samples."""
-    model = NeighborhoodComponentsAnalysis(k, random_state=0, max_iter=60).fit(X[:500], slice_labels(y[:500], 10))
-    return model.components_
-
-
-METHODS: dict[str, Any] = {
-    **{m.upper(): lambda X, y, k, m=m: SliceReducer(k, method=m).fit(X, y).components_ for m in ("sir", "save", "dr")},
-    "PLS": lambda X, y, k: PLSRegression(k).fit(X, y).x_rotations_.T,
-    "LDA": discriminant,
-    "NCA": components,
-    "OPG": opg,
-    "MAVE": mave,
-    "RFM": rfm,
-    "PP": pursuit,
-    "MLP": mlp_gradients,
-    "derand": lambda X, y, k: StructureRegressor(k).fit(X, y).components_,
-}
 
 
 def limit_of(name: str, kind: str, n: int, d: int, B: Any) -> float:
@@ -195,25 +69,6 @@ def limit(args: Any) -> None:
         )
     if not args.given:
         print(f"rank right in {right} of {total}; bar 95 %")
-
-
-def table(args: Any) -> None:
-    """Print the mean error of all methods, and in how many cells derand is within 2 per cent of the best peer."""
-    good = cells = 0
-    for name in args.models or MODELS:
-        errors: dict[str, list[float]] = {method: [] for method in METHODS}
-        for seed in range(args.seeds):
-            X, y, B = draw(name, args.inputs, args.n, args.d, seed)
-            for method, run in METHODS.items():
-                errors[method].append(subspace_distance(run(X, y, len(B)), B))
-        means = {method: float(np.mean(values)) for method, values in errors.items()}
-        peer = min(value for method, value in means.items() if method != "derand")
-        good, cells = good + (means["derand"] <= 1.02 * peer), cells + 1
-        text = " ".join(f"{method} {value:.3f}" for method, value in means.items())
-        print(
-            f"{name:6} {args.inputs} n={args.n} d={args.d}: {text}  over best {means['derand'] / peer:.2f}", flush=True
-        )
-    print(f"within 2 % of the best peer or better in {good} of {cells} cells; bar 95 %")
 
 
 def predict(args: Any) -> None:
@@ -311,7 +166,7 @@ def cover(args: Any) -> None:
 def main() -> None:
     """Read the options and print what they ask for."""
     parser = argparse.ArgumentParser(description=__doc__)
-    bars = {"limit": limit, "table": table, "predict": predict, "speed": speed, "cover": cover}
+    bars = {"limit": limit, "predict": predict, "speed": speed, "cover": cover}
     parser.add_argument("bar", choices=bars)
     parser.add_argument("models", nargs="*")
     parser.add_argument("--inputs", default="gaussian")
