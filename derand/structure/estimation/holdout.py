@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from derand._utils.validation import FloatArray
+from derand.structure.estimation.kinks import beside_the_sharpest, is_crowded, jump_scales
 from derand.structure.estimation.polish import Candidate, Problem, start, tune
 from derand.structure.estimation.rank import fit_rank
 from derand.structure.estimation.smoother import SmoothFit
@@ -19,6 +20,7 @@ _SHARE = 0.3
 _MIN_SAMPLES = 60
 _SAMPLES = 3000
 _METHODS = ("sir", "save", "dr")
+_BESIDE = ("sir", "dr")
 
 
 def unpolished(problem: Problem, k: int, matrix: FloatArray, name: str) -> Candidate:
@@ -44,7 +46,8 @@ def choose_by_hold_out(problem: Problem, candidate: Candidate, labels: NDArray[n
     Returns
     -------
     Candidate
-        Fitted to all samples.  An unpolished one is taken only where its squared error on the 30 per cent held out is
+        Fitted to all samples.  Where the polished fit is crowded, inverse regressions beside its sharpest axis compete
+        as well.  An unpolished one is taken only where its squared error on the 30 per cent held out is
         smaller by more than one standard error of the difference.
 
     Notes
@@ -61,14 +64,27 @@ def choose_by_hold_out(problem: Problem, candidate: Candidate, labels: NDArray[n
     train = _rows(part, ~held)
     rows = None if labels is None else labels[np.sort(problem.order[:n])][~held]
     matrices = portfolio(train, rows)
-    losses = {"polished": _losses(part, held, fit_rank(train, k, matrices))}
+    polished = fit_rank(train, k, matrices)
+    losses = {"polished": _losses(part, held, polished)}
     for name in _METHODS:
         losses[name] = _losses(part, held, unpolished(train, k, matrices[name], name))
+    if is_crowded(candidate):
+        for name in _BESIDE:
+            losses[f"beside {name}"] = _losses(part, held, _beside(train, polished, name))
     best = min(losses, key=lambda name: float(losses[name].mean()))
     gain = losses["polished"] - losses[best]
     if best == "polished" or gain.mean() <= gain.std() / np.sqrt(gain.size):
         return candidate
+    if best.startswith("beside"):
+        return _beside(problem, candidate, best.split()[1])
     return unpolished(problem, k, portfolio(problem, labels)[best], best)
+
+
+def _beside(problem: Problem, candidate: Candidate, method: str) -> Candidate:
+    """Return the sharp axis of a fit with an inverse regression's directions across it, unpolished."""
+    B = beside_the_sharpest(problem, candidate, method)
+    dense = replace(problem, density=2)
+    return tune(Candidate(B, dense.smoother(B).fit(jump_scales(B.shape[0]), "matern"), method), dense)
 
 
 def _rows(problem: Problem, kept: NDArray[np.bool_]) -> Problem:

@@ -43,6 +43,8 @@ class Problem:
         Rounds of the last polishing.
     tol : float, default 1e-5
         Relative improvement of GCV that ends it.
+    density : int, default 1
+        Factor on the landmarks.
     """
 
     X: FloatArray
@@ -52,10 +54,11 @@ class Problem:
     cap: int = 300
     max_iter: int = 8
     tol: float = 1e-5
+    density: int = 1
 
     def smoother(self, B: FloatArray) -> KernelRidge:
         """Return the smoother on the coordinates ``X @ B.T``."""
-        rows = self.order[: n_centres(B.shape[0], self.X.shape[0], self.cap)]
+        rows = self.order[: min(self.density * n_centres(B.shape[0], self.X.shape[0], self.cap), self.cap)]
         return KernelRidge(self.X @ B.T, self.y, rows, self.weight, _PRICE)
 
 

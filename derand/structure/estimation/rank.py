@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from derand._utils.validation import FloatArray
+from derand.structure.estimation.kinks import fit_jump, is_crowded
 from derand.structure.estimation.polish import Candidate, Problem, polish, principal, start, tune
 from derand.structure.estimation.smoother import Trial
 from derand.structure.estimation.starts import next_directions, portfolio, subproblem
@@ -193,7 +194,9 @@ def _kinked(problem: Problem, best: Candidate) -> Candidate:
     trial = min((smoother.trial(best.fit.scales * f, "matern") for f in (1.0, 2.5)), key=lambda t: t.gcv)
     if trial.gcv < _MATERN_GAIN * best.score:
         rough = Candidate(best.B, trial.finish(), best.name, best.trace)
-        return polish(problem, tune(rough, problem, 1.5), 6)
+        best = polish(problem, tune(rough, problem, 1.5), 6)
+    if is_crowded(best):
+        best = min(best, fit_jump(problem, best), key=lambda c: c.score)
     return best
 
 
