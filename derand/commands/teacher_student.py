@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import math
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -37,7 +39,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="what --plot draws: the loss with its plateau, escape times of students of width 1 to 4 p, distances of "
         "solutions from a random start, or Hessian spectra (default: %(default)s)",
     )
-    add_output_options(parser, seed=True, plot=True)
+    add_output_options(parser, seed=True, time_limit=True, plot=True)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -51,7 +53,8 @@ def run(args: argparse.Namespace) -> int:
     Returns
     -------
     int
-        The exit code.  A prediction that doesn't exist for the setting is null, with the reason under "unavailable".
+        The exit code.  A prediction that doesn't exist for the setting is null, with the reason under "unavailable"; so
+        is one that the time limit kept from being begun, and then the code is that of a run stopped early.
 
     Raises
     ------
@@ -67,8 +70,10 @@ def run(args: argparse.Namespace) -> int:
     gram = None if args.teacher is None else np.diag(args.teacher)
     model = TeacherStudent(args.p, args.p_star, T=gram, lr=args.lr, lr_scaling=args.lr_scaling, noise=args.noise)
     reasons: dict[str, str] = {}
+    deadline = time.monotonic() + (math.inf if args.time_limit is None else args.time_limit)
     calls = _predictions(model, args.inputs, args.seed)
-    values = {name: _attempt(name, call, reasons) for name, call in calls.items()}
+    values: dict[str, Any] = {}
+    late = [name for name, call in calls.items() if not _attempt(name, call, reasons, values, deadline)]
     progress.say(f"{len(calls) - len(reasons)} of {len(calls)} predictions exist for this setting")
     names = ("p", "p_star", "teacher", "lr", "lr_scaling", "noise", "inputs", "seed")
     setting = {key: getattr(args, key) for key in names}
@@ -76,16 +81,22 @@ def run(args: argparse.Namespace) -> int:
     if args.plot is not None:
         save_plot(_picture(model, args, gram), args.plot)
         progress.say(f"{args.picture} drawn into {args.plot}")
-    return ExitCode.SOLVED
+    return ExitCode.STOPPED_EARLY if late else ExitCode.SOLVED
 
 
-def _attempt(name: str, call: Callable[[], Any], reasons: dict[str, str]) -> Any:
-    """Return a prediction, or None with the reason noted."""
+def _attempt(
+    name: str, call: Callable[[], Any], reasons: dict[str, str], values: dict[str, Any], deadline: float
+) -> bool:
+    """Add a prediction, or None with the reason, and return whether there was time to begin it."""
+    values[name] = None
+    if time.monotonic() >= deadline:
+        reasons[name] = "not begun within the time limit"
+        return False
     try:
-        return call()
+        values[name] = call()
     except DerandError as error:
         reasons[name] = str(error)
-        return None
+    return True
 
 
 def _picture(model: TeacherStudent, args: argparse.Namespace, gram: Any) -> Any:

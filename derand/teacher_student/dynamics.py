@@ -187,6 +187,7 @@ class Dynamics:
         finite_N: int | None = None,
         rtol: float = 1e-12,
         atol: float | None = None,
+        max_evaluations: int = 300_000,
     ) -> Trajectory:
         """Return the order parameters along time, for one start or a batch of starts.
 
@@ -208,6 +209,9 @@ class Dynamics:
         atol : float, optional
             Absolute tolerance.  Default: rtol times the largest initial entry of rho, and of Q, member by member; an
             absolute tolerance not far below rho0 would decide the escape from the plateau.
+        max_evaluations : int, default 300_000
+            Evaluations of the equations, at least 1, after which all runs end as ``FlowStatus.OUT_OF_EVALUATIONS``; the
+            step under way is finished.
 
         Returns
         -------
@@ -220,7 +224,7 @@ class Dynamics:
         InputError
             If shapes don't fit, the start isn't realisable, or a number is out of range.
         BudgetExceededError
-            If twenty million evaluations of the equations don't reach the last time.
+            If the trajectories would take more than 4 GB.
 
         Notes
         -----
@@ -232,6 +236,7 @@ class Dynamics:
         times = check_times(alphas)
         rtol = check_scalar(rtol, "rtol", low=0.0, high=0.1, low_open=True)
         atol = None if atol is None else check_scalar(atol, "atol", low=0.0, low_open=True)
+        budget = check_int(max_evaluations, "max_evaluations", low=1)
         p, lead = self.parameters.p, sigma.shape[:-2]
         if sigma.size == 0:
             raise InputError("rho0 must hold at least one start")
@@ -246,6 +251,7 @@ class Dynamics:
             n_inputs=size,
             rtol=rtol,
             atol=atol,
+            max_evaluations=budget,
         )
         return _reshape(run, lead)
 

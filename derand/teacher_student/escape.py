@@ -10,7 +10,7 @@ import numpy as np
 from derand._utils.html import result_html
 from derand._utils.rng import RNGLike, check_rng
 from derand._utils.validation import FloatArray, check_int, check_scalar
-from derand.exceptions import InputError
+from derand.exceptions import BudgetExceededError, InputError
 from derand.teacher_student.late import best_loss
 from derand.teacher_student.parameters import Parameters, assemble
 from derand.teacher_student.plateau import Plateau, check_start_norm, find_plateau, gathered_noise
@@ -20,6 +20,7 @@ __all__ = ["EscapeTime", "Start", "find_escape_time"]
 
 _GRID = 1500
 _RTOL = 1e-10
+_MOST_OVERLAPS = 20_000
 
 
 class EscapeTime(NamedTuple):
@@ -80,7 +81,11 @@ def find_escape_time(
     ------
     InputError
         If the plateau doesn't exist, isn't left or isn't reached, or N is too small for the start to be near it.
+    BudgetExceededError
+        If p (p + p_star) is above 20,000, whose integration on a fine grid would take minutes.
     """
+    if parameters.is_plain and parameters.p * (parameters.p + parameters.p_star) > _MOST_OVERLAPS:
+        raise BudgetExceededError(f"escape times are for at most {_MOST_OVERLAPS} overlaps: take smaller p or p_star")
     n_inputs = check_scalar(start.N, "N", low=float(parameters.p + parameters.p_star), high=math.inf, high_open=True)
     spot = find_plateau(parameters, second_order=second_order)
     q0 = check_start_norm(start.q0, spot)

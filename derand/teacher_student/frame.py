@@ -11,7 +11,7 @@ import numpy as np
 from derand._utils.html import result_html
 from derand._utils.rng import RNGLike, check_rng
 from derand._utils.validation import FloatArray, check_array, check_int, check_scalar
-from derand.exceptions import InputError, NonConvergenceError
+from derand.exceptions import BudgetExceededError, InputError, NonConvergenceError
 from derand.teacher_student.late import best_loss, find_noise_floor, stable_rate
 from derand.teacher_student.parameters import Parameters, assemble
 from derand.teacher_student.plateau import find_plateau, gathered_noise
@@ -24,6 +24,7 @@ _COMMUTES = 1e-12
 _SETTLED = 1e-12
 _LEGS = 40
 _POLAR_SAMPLES = 20_000
+_MAX_BYTES = 4e9
 _FLOW_SAMPLES = 400
 _FLOW_RTOL = 1e-7
 _BATCH = 256
@@ -203,6 +204,8 @@ def find_overlap_law(parameters: Parameters, q0: Any, N: Any, n_samples: Any, rn
         from q0.
     NonConvergenceError
         If the frames didn't settle.
+    BudgetExceededError
+        If the samples would take more than 4 GB.
     """
     generator = check_rng(rng)
     if parameters.p < parameters.p_star:
@@ -212,9 +215,12 @@ def find_overlap_law(parameters: Parameters, q0: Any, N: Any, n_samples: Any, rn
     kappa = gathered_noise(parameters, q0)
     if strengths[-1] <= _RANK_TOLERANCE * strengths[0]:
         raise InputError("T must be positive definite for a frame")
-    default, most = (_POLAR_SAMPLES, 10_000_000) if is_flat else (_FLOW_SAMPLES, 100_000)
+    work = parameters.p * parameters.p_star**2
+    default, most = (max(_POLAR_SAMPLES // (1 + work // 1000), 10), 10_000_000) if is_flat else (_FLOW_SAMPLES, 100_000)
     n_samples = default if n_samples is None else check_int(n_samples, "n_samples", low=2, high=most)
     shape = (n_samples, parameters.p, parameters.p_star)
+    if 32.0 * math.prod(shape) > _MAX_BYTES:
+        raise BudgetExceededError("n_samples starts of this size would take more than 4 GB")
     start = generator.standard_normal(shape)
     end = start + np.sqrt(kappa) * generator.standard_normal(shape)
     if is_flat:

@@ -193,8 +193,8 @@ class SolutionGeometry:
         N : float, optional
             Input dimension, needed where T isn't a multiple of the identity.
         n_samples : int, optional
-            Random starts to average over; 20,000 by default for T = t I, where each is an algebraic formula, and 400
-            where each is an integration.
+            Random starts to average over; by default 20,000 for T = t I, where each is an algebraic formula, fewer
+            (at least 10) where p p_star^2 is above 1,000, and 400 where each is an integration.
         rng : None, int or Generator
             Source of randomness.
 
@@ -210,6 +210,8 @@ class SolutionGeometry:
             doesn't grow on it.
         NonConvergenceError
             If a frame didn't settle.
+        BudgetExceededError
+            If the starts would take more than 4 GB.
         """
         return find_overlap_law(self.parameters, q0, N, n_samples, rng)
 

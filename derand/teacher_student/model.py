@@ -44,8 +44,9 @@ class TeacherStudent(Dynamics, QuadraticPredictions, SolutionGeometry):
     p_star : int
         Width of the teacher, 1 to 512.
     activation : {"square", "erf", "relu"} or SmoothActivation, default "square"
-        The function g.  "square": z^2.  "erf": erf(z / sqrt 2).  "relu": max(z, 0).  Anything smooth: a
-        `SmoothActivation`.
+        The function g.  "square": z^2.  "erf": erf(z / sqrt 2), as in Saad and Solla's
+        equations (`derand.structure` and `derand.two_step` call erf(z) by this name).  "relu": max(z, 0).  Anything
+        smooth: a `SmoothActivation`.
     T : array_like of shape (p_star, p_star), optional
         Gram matrix of the teacher, positive semidefinite; the identity by default.  For a random teacher take the
         matrix it realises: its eigenvalues are split by O(1/sqrt N), which matters over times of order log N.

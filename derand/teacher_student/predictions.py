@@ -182,6 +182,8 @@ class QuadraticPredictions:
         ------
         InputError
             If there is no plateau, it isn't left or isn't reached from q0, or an argument is out of range.
+        BudgetExceededError
+            If p (p + p_star) is above 20,000.
         """
         start = Start(N, q0, n_starts)
         return find_escape_time(self.parameters, start, second_order=second_order, fluctuations=fluctuations, rng=rng)

@@ -59,7 +59,8 @@ def simulate_exact(
 
     Weights are kept in an orthonormal basis of the span of teacher and students: a sample is standard normal there, and
     its part outside enters only by its length, the root of a chi-square variable.  Each step adds that direction to
-    the basis; every six steps reflections bring the basis back to p_star + p directions.
+    the basis; every six steps reflections bring the basis back to p_star + p directions.  For few replicas
+    `derand.teacher_student.blocks` draws many steps' samples at once.
 
     Returns
     -------

@@ -225,7 +225,10 @@ class SmoothActivation:
         r, s, n = fields.r, fields.s, fields.g.shape[0]
         step, target = _factor(r[k, l]), _factor(r[i, j])
         cross = np.stack([np.stack([r[k, i], r[k, j]], axis=-1), np.stack([r[l, i], r[l, j]], axis=-1)], axis=-2)
-        left, sizes, right = np.linalg.svd(_whiten(np.swapaxes(_whiten(cross, r[k, l]), 1, 2), r[i, j]))
+        white = _whiten(np.swapaxes(_whiten(cross, r[k, l]), 1, 2), r[i, j])
+        if not np.all(np.isfinite(white)):
+            raise InputError("the overlaps overflow: lr, T or the starting norms are too large for this activation")
+        left, sizes, right = np.linalg.svd(white)
         # the whitened matrix is transposed: rows belong to (i, j)
         sizes = np.minimum(sizes, 1.0)
         step, target = step @ np.swapaxes(right, 1, 2), target @ left

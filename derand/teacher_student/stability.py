@@ -90,6 +90,8 @@ def copy_of_teacher(parameters: Parameters) -> tuple[FloatArray, FloatArray]:
             "second_layer can't reproduce teacher_second_layer by copies of the teacher's vectors: give a solution of "
             "zero loss as solution=(rho, Q)"
         )
+    if not np.all(np.isfinite(ratio)):
+        raise InputError("second_layer must not be zero where it has to reproduce teacher_second_layer")
     factors = ratio**power if power is not None else np.ones(p)
     rho = factors[:, None] * parameters.gram[order]
     return rho, np.asarray(rho[:, order] * factors)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import warnings
 from copy import copy
 from dataclasses import replace
-from itertools import pairwise
+from itertools import count, pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,6 +24,7 @@ __all__ = ["NumericalPlateau", "find_numerical_plateau", "linear_rates"]
 _RESIDUAL = 1e-10
 _SETTLED = 1e-6
 _LEGS = 24
+_MAX_EVALUATIONS = 20_000
 _DIVERGED = 1e6
 _STEP = 1e-3
 _SMALLEST_STEP = 1e-5
@@ -158,11 +160,11 @@ def find_numerical_plateau(parameters: Parameters, *, second_order: bool, q0: An
     is_blind = bool(np.max(np.abs(pull)) <= 1e-13 * scale * max(1.0, float(np.max(np.abs(parameters.output))) ** 2))
     orbits = _Orbits(parameters, is_blind, q0)
     y = _approach(orbits, second_order, scale)
-    found = root(orbits.speed, y, args=(second_order,), method="hybr", options={"xtol": 1e-15})
-    best = min((y, np.asarray(found.x)), key=lambda point: float(np.max(np.abs(orbits.speed(point, second_order)))))
+    found = _polished(orbits, y, second_order, 1e-15)
+    best = min((y, found), key=lambda y: float(np.max(np.abs(orbits.speed(y, second_order)), initial=0.0)))
     rho, Q = orbits.unfold(best)
     residual = max(float(np.max(np.abs(part))) for part in _velocity(parameters, rho, Q, second_order))
-    is_far = float(np.max(np.abs(best - y))) > _FAR * scale
+    is_far = float(np.max(np.abs(best - y), initial=0.0)) > _FAR * scale
     if not residual <= _RESIDUAL * scale or is_far:
         raise NonConvergenceError(f"no fixed point found, residual {residual:.2g}", partial=(rho, Q))
     rates, error = linear_rates(parameters, rho, Q, second_order=second_order, kinds=orbits.kinds)
@@ -176,17 +178,26 @@ def _approach(orbits: _Orbits, second_order: bool, scale: float) -> FloatArray:
     y = _settle(cheap, second_order, scale, 1e-8 if cheap.parameters is orbits.parameters else 1e-5)
     if cheap.parameters is orbits.parameters:
         return y
-    found = np.asarray(root(cheap.speed, y, args=(second_order,), method="hybr", options={"xtol": 1e-10}).x)
+    found = _polished(cheap, y, second_order, 1e-10)
     return found if float(np.max(np.abs(found - y), initial=0.0)) <= _FAR * scale else y
+
+
+def _polished(orbits: _Orbits, y: FloatArray, second_order: bool, xtol: float) -> FloatArray:
+    """Return what Powell's hybrid method makes of the unknowns; without any, for constrained norms, nothing."""
+    if y.size == 0:
+        return y
+    return np.asarray(root(orbits.speed, y, args=(second_order,), method="hybr", options={"xtol": xtol}).x)
 
 
 def _settle(orbits: _Orbits, second_order: bool, scale: float, rtol: float) -> FloatArray:
     """Integrate over ever longer stretches, in units of 1 / eta, until the unknowns stand still."""
     y = orbits.start[orbits.free]
-    length = 20.0
+    length, used = 20.0, count()
 
     def rhs(_: float, point: FloatArray) -> FloatArray:
-        """Return the velocities."""
+        """Return the velocities, unless too many were asked for."""
+        if next(used) >= _MAX_EVALUATIONS:
+            raise NonConvergenceError("the overlaps don't settle on a plateau", partial=orbits.unfold(point))
         return orbits.speed(point, second_order)
 
     def event(_: float, point: FloatArray) -> float:
@@ -197,7 +208,9 @@ def _settle(orbits: _Orbits, second_order: bool, scale: float, rtol: float) -> F
     if y.size == 0:
         return y
     for _ in range(_LEGS):
-        with np.errstate(over="ignore", invalid="ignore"):
+        # The integrator says by a warning, too, that norms diverge.
+        with np.errstate(over="ignore", invalid="ignore"), warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message="lsoda", category=UserWarning)
             run = solve_ivp(rhs, (0.0, length), y, method="LSODA", rtol=rtol, atol=1e-2 * rtol * scale, events=event)
         y = np.asarray(run.y[:, -1])
         if run.status != 0 or not np.all(np.isfinite(y)):
@@ -329,6 +342,8 @@ def _spectra(
 ) -> tuple[FloatArray, FloatArray]:
     """Return the sorted real parts for two steps, of which the second is twice as large."""
     scale = max(float(np.max(np.abs(Q))), float(np.max(np.abs(parameters.gram))))
+    if scale == 0.0:
+        raise InputError("T must not be zero: students and teacher vanish where the norms settle")
     # Averages of most functions mean nothing where the overlaps aren't realisable any more.
     room = float(np.linalg.eigvalsh(assemble(parameters, rho, Q))[0]) / (8.0 * scale)
     h = scale * min(_STEP, max(room, _SMALLEST_STEP))

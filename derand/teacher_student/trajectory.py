@@ -23,7 +23,7 @@ _SMALLEST_RTOL = 2.5e-14  # scipy refuses less than a hundred times the machine 
 _DIVERGED = 1e6
 _GROWN = 1e2
 _NOTHING = 1e-200
-_MAX_EVALUATIONS = 20_000_000
+_MAX_EVALUATIONS = 300_000
 _MAX_BYTES = 4e9
 
 
@@ -33,6 +33,7 @@ class FlowStatus(Enum):
     COMPLETED = "reached the last requested time"
     DIVERGED = "the norms of the student's weights diverged: the learning rate is too large for this start"
     STALLED = "the integrator could not meet its tolerances"
+    OUT_OF_EVALUATIONS = "max_evaluations of the equations did not reach the last requested time"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -105,8 +106,7 @@ class _Batch:
 
     def __init__(self, parameters: Parameters, members: int, second_order: bool, n_inputs: int | None) -> None:
         self.parameters, self.members = parameters, members
-        self.second_order, self.n_inputs = second_order, n_inputs
-        self.left = _MAX_EVALUATIONS
+        self.second_order, self.n_inputs, self.used = second_order, n_inputs, 0
 
     def unpack(self, y: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return rho (members, p, p_star), Q (members, p, p) and the second layer (members, p)."""
@@ -121,10 +121,8 @@ class _Batch:
         return np.concatenate(columns, axis=-1).reshape(-1)
 
     def rhs(self, _: float, y: FloatArray) -> FloatArray:
-        """Return dy / d alpha, or raise BudgetExceededError after the last evaluation."""
-        self.left -= 1
-        if self.left < 0:
-            raise BudgetExceededError(f"{_MAX_EVALUATIONS} evaluations don't reach the last of alphas")
+        """Return dy / d alpha."""
+        self.used += 1
         rho, Q, layer = self.unpack(y)
         state = (rho, Q, layer if self.parameters.is_trained else None)
         return self.pack(*motion(self.parameters, state, second_order=self.second_order, n_inputs=self.n_inputs))
@@ -145,6 +143,7 @@ def integrate(
     n_inputs: int | None,
     rtol: float = 1e-12,
     atol: float | None = None,
+    max_evaluations: int = _MAX_EVALUATIONS,
 ) -> Trajectory:
     """Return the trajectories of a batch of checked starts, shapes (members, p, p_star) and (members, p, p).
 
@@ -158,7 +157,7 @@ def integrate(
     Raises
     ------
     BudgetExceededError
-        After twenty million evaluations of the right-hand side, or if the trajectories would take more than 4 GB.
+        If the trajectories would take more than 4 GB.
     """
     check_memory(parameters, rho.shape[0], alphas.size)
     members, times = rho.shape[0], alphas.size
@@ -175,7 +174,7 @@ def integrate(
     tolerances = _tolerances(parameters, rho, Q, rtol, atol)
     while running.size and position < times:
         batch = _Batch(parameters, running.size, second_order, n_inputs)
-        leg = _Leg(batch, now, alphas[position:], limit[running], rtol)
+        leg = _Leg(batch, now, alphas[position:], limit[running], rtol, max_evaluations - evaluations)
         done = leg.run(batch.pack(rho, Q, layer), tolerances[running])
         evaluations += done.nfev
         stop = position + done.values.shape[1]
@@ -186,7 +185,7 @@ def integrate(
         if position == times and not done.lost.any():
             break
         lost = done.lost
-        status[running[lost]] = FlowStatus.STALLED if done.is_stalled else FlowStatus.DIVERGED
+        status[running[lost]] = done.state
         end[running[lost]] = now
         rho, Q, layer = (part[~lost] for part in batch.unpack(done.last))
         running = running[~lost]
@@ -229,15 +228,18 @@ class _Done:
     last: FloatArray
     now: float
     lost: np.ndarray[Any, np.dtype[np.bool_]]
-    is_stalled: bool
+    state: FlowStatus
     nfev: int
 
 
 class _Leg:
     """A stretch of integration, to the last time or to the first divergence."""
 
-    def __init__(self, batch: _Batch, now: float, times: FloatArray, limit: FloatArray, rtol: float) -> None:
-        self.batch, self.now, self.times, self.limit = batch, now, times, limit
+    def __init__(
+        self, batch: _Batch, now: float, times: FloatArray, limit: FloatArray, rtol: float, budget: int
+    ) -> None:
+        self.batch, self.now, self.times, self.limit, self.budget = batch, now, times, limit, budget
+        self.last_step: tuple[float, float] | None = None  # the step after which no more are made
         # The integrator bounds the root mean square over all members; divided by the root of their number this bounds
         # each one's.
         self.share = math.sqrt(batch.members)
@@ -247,7 +249,7 @@ class _Leg:
     def run(self, y: FloatArray, atol: FloatArray) -> _Done:
         """Integrate from y."""
         if self.times[-1] <= self.now:
-            return _Done(y[:, None], y, self.now, np.zeros(self.batch.members, dtype=bool), False, 0)
+            return _Done(y[:, None], y, self.now, np.zeros(self.batch.members, dtype=bool), FlowStatus.COMPLETED, 0)
         self.latest = (self.now, y)
         with np.errstate(over="ignore", invalid="ignore"):
             done = solve_ivp(
@@ -265,22 +267,26 @@ class _Leg:
             points: Any = done.y_events
             moments: Any = done.t_events
             last = np.asarray(points[0][0])
+            if self.last_step is not None:
+                everybody = np.ones(self.batch.members, dtype=bool)
+                return _Done(values, last, float(moments[0][0]), everybody, FlowStatus.OUT_OF_EVALUATIONS, done.nfev)
             # Close to a blow-up the time can't resolve the crossing, so the leader counts whatever its excess.
             excess = self._excess(last)
             lost = excess >= min(0.0, float(np.max(excess)))
-            return _Done(values, last, float(moments[0][0]), lost, False, done.nfev)
+            return _Done(values, last, float(moments[0][0]), lost, FlowStatus.DIVERGED, done.nfev)
         if done.status == 0:
             nobody = np.zeros(self.batch.members, dtype=bool)
-            return _Done(values, values[:, -1], float(self.times[-1]), nobody, False, done.nfev)
+            return _Done(values, values[:, -1], float(self.times[-1]), nobody, FlowStatus.COMPLETED, done.nfev)
         reached, last = self.latest
         lost = self._fastest(last)
         # A blow-up late in a run is too fast for the resolution of its time: norms that have grown this much say so.
         has_grown = bool(np.max(self._excess(last)[lost]) > math.log(_GROWN / _DIVERGED))
-        return _Done(values, last, reached, lost, not has_grown, done.nfev)
+        state = FlowStatus.DIVERGED if has_grown else FlowStatus.STALLED
+        return _Done(values, last, reached, lost, state, done.nfev)
 
     def _fastest(self, y: FloatArray) -> np.ndarray[Any, np.dtype[np.bool_]]:
         """Return which members change fastest, relative to their size: those that made the step too small."""
-        with np.errstate(over="ignore", invalid="ignore"):
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
             speed = np.max(np.abs(self.batch.rhs(0.0, y)).reshape(self.batch.members, -1), axis=1)
             speed /= np.max(np.abs(y).reshape(self.batch.members, -1), axis=1)
         speed = np.where(np.isfinite(speed), speed, np.inf)
@@ -292,10 +298,14 @@ class _Leg:
         return np.asarray(np.log(np.maximum(_size(Q, layer), np.finfo(float).tiny) / self.limit))
 
     def _event(self) -> Callable[[float, FloatArray], float]:
-        """Return the event function: zero where the first member's norms pass the limit."""
+        """Return the event function: zero where norms pass the limit or the budget is used up."""
 
         def event(alpha: float, y: FloatArray) -> float:
             """Return what crosses zero when the overlaps diverge, and note the last step that was accepted."""
+            if self.last_step is None and self.batch.used > self.budget and alpha > self.latest[0]:
+                self.last_step = (self.latest[0], float(alpha))
+            if self.last_step is not None:  # a crossing in the middle of the step ends the run there
+                return 2.0 * (float(alpha) - self.last_step[0]) / (self.last_step[1] - self.last_step[0]) - 1.0
             self.latest = (float(alpha), np.array(y))
             return float(np.max(self._excess(y)))
 

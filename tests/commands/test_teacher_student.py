@@ -77,3 +77,20 @@ def test_bad_settings():
     with pytest.raises(InputError, match="noise"):
         _run("--p", "1", "--p-star", "1", "--noise", "-1")
     assert main(["teacher-student", "--p", "0", "--p-star", "1"]) == 1
+
+
+def test_the_time_limit_leaves_out_what_was_not_begun(tmp_path):
+    path = tmp_path / "out.json"
+    assert _run("--p", "4", "--p-star", "2", "--time-limit", "0", "-o", str(path)) == 3
+    document = json.loads(path.read_text(encoding="utf-8"))
+    assert document["best_loss"] is None
+    assert document["unavailable"]["best_loss"] == "not begun within the time limit"
+    assert _run("--p", "4", "--p-star", "2", "--time-limit", "600", "-o", str(path)) == 0
+
+
+def test_wide_networks_are_answered_or_refused_by_name(tmp_path):
+    path = tmp_path / "out.json"
+    assert _run("--p", "512", "--p-star", "2", "-o", str(path)) == 0
+    document = json.loads(path.read_text(encoding="utf-8"))
+    assert document["plateau"]["q"] > 0
+    assert "20000 overlaps" in document["unavailable"]["escape_time"]

@@ -3,7 +3,7 @@ import math
 import numpy as np
 import pytest
 
-from derand.exceptions import InputError
+from derand.exceptions import BudgetExceededError, InputError
 from derand.teacher_student import TeacherStudent
 
 
@@ -74,6 +74,11 @@ def test_norms_of_the_start_dont_matter_for_gradient_flow():
     assert np.allclose(times, times[0], rtol=1e-6)
     fast = TeacherStudent(4, 2, lr=0.15)
     assert abs(fast.escape_time(1e8, q0=2.0).time / fast.escape_time(1e8, q0=0.1).time - 1) > 1e-3
+
+
+def test_widths_of_many_minutes_are_refused():
+    with pytest.raises(BudgetExceededError, match="20000 overlaps"):
+        TeacherStudent(512, 2).escape_time(1e6)
 
 
 def test_bad_arguments():

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy.linalg import orthogonal_procrustes
 
-from derand.exceptions import InputError
+from derand.exceptions import BudgetExceededError, InputError
 from derand.teacher_student import TeacherStudent, conserved_frame
 from tests.teacher_student.reference import orthogonal_start, random_start, weights_for
 
@@ -111,3 +111,16 @@ def test_bad_frames_and_starts():
         TeacherStudent(3, 2, T=np.diag([1.2, 0.0])).overlap_law(N=1e4)
     with pytest.raises(InputError, match="p must be at least"):
         TeacherStudent(1, 2).overlap_law()
+
+
+def test_more_samples_than_memory_holds_are_refused():
+    with pytest.raises(BudgetExceededError, match="n_samples"):
+        TeacherStudent(512, 2).overlap_law(n_samples=10_000_000)
+
+
+def test_wide_students_take_fewer_samples():
+    """The overlap averages itself over many directions: few samples are as accurate."""
+    law = TeacherStudent(64, 32).overlap_law(rng=0)
+    more = TeacherStudent(64, 32).overlap_law(n_samples=1000, rng=1)
+    assert law.standard_error < 1e-3
+    assert abs(law.mean - more.mean) < 4.0 * np.hypot(law.standard_error, more.standard_error)

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy.special import erf
 
-from derand.exceptions import InputError, InputTypeError, PrecisionWarning
+from derand.exceptions import DerandError, InputError, InputTypeError, PrecisionWarning
 from derand.gaussian import tensor_gauss_hermite
 from derand.teacher_student import SmoothActivation, TeacherStudent
 from tests.teacher_student.reference import random_start
@@ -99,3 +99,11 @@ def test_bad_functions_are_named():
         TeacherStudent(1, 1, SmoothActivation(lambda z: z[0], np.cos)).loss([[0.0]], [[1.0]])
     with pytest.raises(InputError, match="value must return finite"):
         TeacherStudent(1, 1, SmoothActivation(lambda z: z * np.nan, np.cos)).loss([[0.0]], [[1.0]])
+
+
+@pytest.mark.filterwarnings("ignore::derand.exceptions.PrecisionWarning")
+def test_rates_that_overflow_the_overlaps_are_refused_by_name():
+    tanh = SmoothActivation(np.tanh, lambda z: 1.0 - np.tanh(z) ** 2)
+    model = TeacherStudent(2, 2, tanh, T=np.diag([1.4e19, 4.8e-38]), lr=1e150, constraint="norm")
+    with pytest.raises(DerandError):
+        model.plateau()

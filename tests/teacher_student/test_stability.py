@@ -172,3 +172,10 @@ def test_where_there_is_no_floor():
         TeacherStudent(4, 2, "erf", noise=0.1).noise_floor()
     with pytest.raises(InputError, match="constraint"):
         TeacherStudent(2, 2, "erf", constraint="norm", noise=0.1).noise_floor()
+
+
+def test_a_silent_student_has_no_solution_to_be_stable():
+    model = TeacherStudent(2, 2, second_layer=[0.0, 0.0])
+    for question in (model.critical_lr, model.noise_floor, model.best_loss):
+        with pytest.raises(InputError, match="second_layer"):
+            question()

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.special import erf
 
-from derand.exceptions import InputError
+from derand.exceptions import DerandError, InputError
 from derand.teacher_student import SmoothActivation, TeacherStudent
 from derand.teacher_student.flow import velocity
 from derand.teacher_student.stationary import find_numerical_plateau, linear_rates
@@ -73,3 +73,25 @@ def test_rates_by_plain_central_differences():
     columns = [(move(base + h * e) - move(base - h * e)) / (2 * h) for e in np.eye(5)]
     expected = np.sort(np.linalg.eigvals(np.array(columns).T).real)[::-1]
     assert np.allclose(spot.escape_rates, expected, rtol=0, atol=1e-8)
+
+
+@pytest.mark.parametrize("activation", ["square", "relu"])
+def test_a_constrained_student_that_sees_nothing_stays(activation):
+    """rho = 0 stays, and Q is its own constraint: there are no unknowns to search for."""
+    model = TeacherStudent(1, 3, activation, constraint="norm", second_layer=[2.0], T=np.zeros((3, 3)))
+    spot = model.plateau(second_order=False)
+    assert spot.q == 1.0
+    assert spot.residual == 0.0
+
+
+def test_no_teacher_is_refused_by_name():
+    with pytest.raises(DerandError):
+        linear_rates(
+            TeacherStudent(1, 2, T=np.zeros((2, 2))).parameters, np.zeros((1, 2)), np.zeros((1, 1)), second_order=True
+        )
+
+
+def test_an_integrator_that_fails_is_an_error_without_warnings():
+    T = np.diag([5e-46, 4e-23])
+    with pytest.raises(DerandError):
+        TeacherStudent(4, 2, "erf", T=T, second_layer=np.full(4, 1e60)).plateau(second_order=False)

@@ -118,12 +118,36 @@ def test_blow_up_after_a_long_wait_is_a_divergence():
     assert 1000.0 < run.end.item() < 10_000.0
 
 
-def test_a_last_time_out_of_reach_is_an_error(monkeypatch):
-    from derand.teacher_student import trajectory
+def test_a_last_time_out_of_reach_is_a_status():
+    """What was reached before is kept, and agrees with a run that isn't cut off."""
+    model, starts = TeacherStudent(2, 1), np.array([[[0.1], [0.0]], [[0.0], [0.2]]])
+    norms = np.stack([np.eye(2)] * 2)
+    run = model.solve(starts, norms, [0.0, 1.0, 1e300], max_evaluations=500, rtol=1e-9)
+    assert all(state is FlowStatus.OUT_OF_EVALUATIONS for state in run.status)
+    assert not run.success
+    assert 500 < run.n_evaluations < 600
+    assert np.all((run.end > 1.0) & (run.end < 1e300))
+    full = model.solve(starts, norms, [0.0, 1.0], rtol=1e-9)
+    assert full.success
+    np.testing.assert_allclose(run.loss[:, :2], full.loss, rtol=1e-8)  # other steps, each to 1e-9
+    assert np.all(np.isnan(run.loss[:, 2]))
+    assert np.all(np.isnan(run.rho[:, 2]))
 
-    monkeypatch.setattr(trajectory, "_MAX_EVALUATIONS", 500)
-    with pytest.raises(BudgetExceededError, match="500 evaluations"):
-        TeacherStudent(2, 1).solve([[0.1], [0.0]], np.eye(2), [1e300])
+
+def test_a_start_of_no_size_stalls_without_warnings():
+    model = TeacherStudent(2, 1, "erf", second_layer=[1e60, 1e60])
+    run = model.solve(np.zeros((2, 1)), np.zeros((2, 2)), [0.0, 1.0], max_evaluations=5000)
+    assert not run.success
+    assert np.isnan(run.loss[1])
+
+
+def test_a_budget_used_up_is_no_divergence():
+    model = TeacherStudent(4, 2, lr=0.4)
+    cut = model.solve(np.zeros((4, 2)), np.eye(4), [100.0], max_evaluations=20)
+    assert cut.status.item() is FlowStatus.OUT_OF_EVALUATIONS
+    assert model.solve(np.zeros((4, 2)), np.eye(4), [100.0]).status.item() is FlowStatus.DIVERGED
+    with pytest.raises(InputError, match="max_evaluations"):
+        model.solve(np.zeros((4, 2)), np.eye(4), [1.0], max_evaluations=0)
 
 
 def test_error_function_along_a_run_by_quadrature():
