@@ -29,7 +29,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--task", choices=("auto", "regression", "classification"), default="auto",
         help="auto takes texts, and at most 10 different whole numbers, for classes",
     )  # fmt: skip
-    add_output_options(parser, seed=True, plot=True)
+    add_output_options(parser, seed=True, time_limit=True, plot=True)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -55,20 +55,21 @@ def run(args: argparse.Namespace) -> int:
     progress.say(f"{table.values.shape[0]} rows, {table.values.shape[1]} columns besides the target")
     _check_scales(table, args.data)
     k = "auto" if args.n_components is None else args.n_components
+    options = {"max_components": args.max_components, "time_limit": args.time_limit, "rng": args.seed}
     found: StructureEstimate | ClassEstimate
     with naming(args.data):
         if _is_classification(args.task, table.target):
             labels = np.unique(table.target, return_inverse=True)[1]
-            found = estimate_class_structure(table.values, labels, k, max_components=args.max_components, rng=args.seed)
+            found = estimate_class_structure(table.values, labels, k, **options)
         else:
-            found = estimate_structure(table.values, table.target, k, max_components=args.max_components, rng=args.seed)
+            found = estimate_structure(table.values, table.target, k, **options)
     progress.say(f"{found.components.shape[0]} directions")
     write_json(_document(args, table, found), args.json)
     if args.plot:
         from derand.plotting.structure import SufficientSummaryDisplay
 
         save_plot(SufficientSummaryDisplay.from_estimate(found, table.values, table.target), args.plot)
-    return ExitCode.SOLVED
+    return ExitCode.SOLVED if found.is_complete else ExitCode.STOPPED_EARLY
 
 
 def _check_scales(table: Table, path: str) -> None:
@@ -102,6 +103,7 @@ def _document(args: argparse.Namespace, table: Table, found: StructureEstimate |
         "target": args.target,
         "task": "regression" if is_regression else "classification",
         "seed": args.seed,
+        "status": "finished" if found.is_complete else "time_limit",
         "columns": table.names,
         "n_components": found.components.shape[0],
         "components": found.components,

@@ -57,3 +57,14 @@ def test_numbers_whose_squares_overflow_or_vanish_are_refused(factor, column, tm
     assert main(["structure", str(path), "--target", "y", "-q"]) == 1
     named = "'b'" if column == "b" else "of the target"
     assert f"data.csv: the numbers in column {named} are too large or too small" in capsys.readouterr().err
+
+
+def test_time_limit_writes_the_best_so_far(files, capsys):
+    for path, target in ((files[0], "y"), (files[1], "kind")):
+        assert main(["structure", str(path), "--target", target, "--quiet", "--time-limit", "0"]) == 3
+        stopped = json.loads(capsys.readouterr().out)
+        assert stopped["status"] == "time_limit"
+        assert len(stopped["path"]) == 1
+        assert np.asarray(stopped["components"]).shape == (stopped["n_components"], 3)
+        assert main(["structure", str(path), "--target", target, "--quiet", "--time-limit", "1000"]) == 0
+        assert json.loads(capsys.readouterr().out)["status"] == "finished"

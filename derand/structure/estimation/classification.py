@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+import time
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from derand._utils.rng import RNGLike, check_rng
 from derand._utils.validation import FloatArray, check_array, check_int, check_option
 from derand.exceptions import InputError
 from derand.structure.estimation.distinct import distinct_samples
-from derand.structure.estimation.estimate import check_weight
+from derand.structure.estimation.estimate import check_weight, deadline_of
 from derand.structure.estimation.logistic import LogisticFit, fit_network, ridge_logistic
 from derand.structure.estimation.slicing import sliced_matrix
 from derand.structure.estimation.whitening import whiten
@@ -74,6 +75,8 @@ class ClassEstimate:
         The model, in standardised columns.
     mean, scale : ndarray of shape (d,)
         The standardisation.
+    is_complete : bool, default True
+        Whether all models were tried that would be without a time limit.
     """
 
     components: FloatArray
@@ -83,6 +86,7 @@ class ClassEstimate:
     fit: LogisticFit
     mean: FloatArray
     scale: FloatArray
+    is_complete: bool = True
 
     def log_proba(self, X: FloatArray) -> FloatArray:
         """Return the logarithms of the class probabilities, of shape (n, C)."""
@@ -97,6 +101,7 @@ def estimate_class_structure(
     max_components: int | None = None,
     sample_weight: Any = None,
     max_iter: int = 150,
+    time_limit: float | None = None,
     rng: RNGLike = 0,
 ) -> ClassEstimate:
     """Return the directions that the class depends on, with a multinomial model on them.
@@ -121,6 +126,8 @@ def estimate_class_structure(
         Nonnegative weights.
     max_iter : int, default 150
         Most iterations of L-BFGS for each fit.
+    time_limit : float, optional
+        Seconds after which no further model is tried; the best so far is fitted to all samples.
     rng : int, Generator or None, default 0
         Held-out samples and landmarks.
 
@@ -139,7 +146,7 @@ def estimate_class_structure(
     Notes
     -----
     A hold-out instead of BIC: the models are penalised, so that BIC's count of parameters is off.  Deterministic for a
-    seed.
+    seed, unless the time limit ends it.
 
     Examples
     --------
@@ -149,6 +156,7 @@ def estimate_class_structure(
     >>> np.abs(found.components).round(0).tolist()
     [[1.0, 1.0, 0.0, 0.0]]
     """
+    deadline = deadline_of(time_limit)
     X, labels = check_array(X, "X", ndim=2), check_array(labels, "labels", ndim=1).astype(np.int64)
     n, d = X.shape
     if labels.shape[0] != n or n < 2:
@@ -169,9 +177,9 @@ def estimate_class_structure(
     scale = np.sqrt(w @ np.square(X - mean) / n)
     scale = np.where(scale > 1e-13 * np.maximum(np.abs(mean), 1e-300), scale, np.inf)
     data = _Data((X - mean) / scale, np.eye(C)[labels], w, check_rng(rng).permutation(n), max_iter)
-    step, path = _choose(data, ranks)
+    step, path, is_complete = _choose(data, ranks, deadline)
     fit = data.fit(step.k, step.model, step.ridge)
-    return _finished(data, fit, tuple(path), mean, scale)
+    return replace(_finished(data, fit, tuple(path), mean, scale), is_complete=is_complete)
 
 
 class _Data:
@@ -235,13 +243,13 @@ class _Data:
         )
 
 
-def _choose(data: _Data, ranks: list[int]) -> tuple[ClassStep, list[ClassStep]]:
-    """Return the model that the held-out samples choose, and all models tried."""
+def _choose(data: _Data, ranks: list[int], deadline: float) -> tuple[ClassStep, list[ClassStep], bool]:
+    """Return the model that the held-out samples choose, all models tried, and whether time sufficed for them."""
     rows = data.order[:_SAMPLES]
     folds = _folds(np.argmax(data.targets[rows], axis=1), 1 if rows.size > _FEW else 3)
     if min(held.size for _, held in folds) < 8:
         step = ClassStep(ranks[0], "linear", 3.0, math.nan, math.nan)
-        return step, [step]
+        return step, [step], True
     parts = [
         (data.part(rows[train]), rows[held])
         for train, held in folds
@@ -255,6 +263,8 @@ def _choose(data: _Data, ranks: list[int]) -> tuple[ClassStep, list[ClassStep]]:
         elif not models:
             models = [("linear", 3.0)]
         for model, ridge in models:
+            if path and time.monotonic() > deadline:
+                return min(path, key=lambda step: step.loss), path, False
             loss = np.concatenate([_held_out_losses(data, part, held, (k, model, ridge)) for part, held in parts])
             path.append(ClassStep(k, model, ridge, float(loss.mean()), float(loss.std() / math.sqrt(loss.size))))
         here = min(step.loss for step in path if step.k == k)
@@ -262,7 +272,7 @@ def _choose(data: _Data, ranks: list[int]) -> tuple[ClassStep, list[ClassStep]]:
         best = min(best, here)
         if worse == 2:
             break
-    return min(path, key=lambda step: step.loss), path
+    return min(path, key=lambda step: step.loss), path, True
 
 
 def _held_out_losses(data: _Data, part: _Data, held: NDArray[np.int64], model: tuple[int, str, float]) -> FloatArray:

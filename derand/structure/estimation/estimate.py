@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import time
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,7 +20,7 @@ from derand.structure.estimation.polish import Candidate, Problem
 from derand.structure.estimation.rank import RankStep, fit_path
 from derand.structure.estimation.whitening import Whitening, whiten
 
-__all__ = ["StructureEstimate", "check_weight", "estimate_structure"]
+__all__ = ["StructureEstimate", "check_weight", "deadline_of", "estimate_structure"]
 
 
 @dataclass(frozen=True, repr=False)
@@ -42,6 +44,8 @@ class StructureEstimate(ResultRepr):
         The coordinates.
     y_mean, y_scale : ndarray of shape (q,)
         The responses' location and scale.
+    is_complete : bool, default True
+        Whether the search ended by itself rather than at its time limit.
     """
 
     components: FloatArray
@@ -52,6 +56,7 @@ class StructureEstimate(ResultRepr):
     whitening: Whitening
     y_mean: FloatArray
     y_scale: FloatArray
+    is_complete: bool = True
 
     @property
     def n_iter(self) -> int:
@@ -74,6 +79,13 @@ def check_weight(sample_weight: Any, n: int) -> FloatArray | None:
     return weight
 
 
+def deadline_of(time_limit: float | None) -> float:
+    """Return the time of `time.monotonic` at which a time limit from now ends, inf without one."""
+    if time_limit is None:
+        return math.inf
+    return time.monotonic() + check_scalar(time_limit, "time_limit", low=0.0)
+
+
 def estimate_structure(
     X: Any,
     y: Any,
@@ -85,6 +97,7 @@ def estimate_structure(
     n_landmarks: int = 300,
     max_iter: int = 8,
     tol: float = 1e-5,
+    time_limit: float | None = None,
     rng: RNGLike = 0,
 ) -> StructureEstimate:
     r"""Return the directions B for which y depends on x through :math:`f(Bx)`, with f and error bars.
@@ -114,6 +127,8 @@ def estimate_structure(
         Rounds of the last polishing.
     tol : float, default 1e-5
         Relative improvement of GCV that ends it.
+    time_limit : float, optional
+        Seconds after which no further number of directions is tried nor anything polished; the starts take theirs.
     rng : int, Generator or None, default 0
         Choice of landmarks and held-out samples.
 
@@ -132,7 +147,7 @@ def estimate_structure(
     Notes
     -----
     Above 1,000 samples starts are compared on a part; time O(n (d^2 + m^2 + (k d)^2)) for a round, memory O(n (d + m)).
-    Deterministic for a seed.
+    Deterministic for a seed, unless the time limit ends it.
 
     Examples
     --------
@@ -142,6 +157,7 @@ def estimate_structure(
     >>> np.abs(found.components).round(1).tolist()
     [[0.7, 0.7, 0.0, 0.0, 0.0]]
     """
+    deadline = deadline_of(time_limit)
     X, y = check_array(X, "X", ndim=2), check_array(y, "y")
     y = y[:, None] if y.ndim == 1 else y
     n, d = X.shape
@@ -173,12 +189,13 @@ def estimate_structure(
         check_int(n_landmarks, "n_landmarks", low=1),
         check_int(max_iter, "max_iter", low=1),
         check_scalar(tol, "tol", low=0.0),
+        deadline=deadline,
     )
     if whitening.matrix.shape[1] == 0:
         raise InputError("X must have a column that isn't constant")
     candidates, path = fit_path(problem, max_components, k)
     best = candidates[int(np.argmin([step.bic for step in path]))]
-    if best.fit.kernel == "matern":
+    if best.fit.kernel == "matern" and not problem.is_late:
         best = choose_by_hold_out(problem, best)
     return _finished(problem, best, whitening, tuple(path), (y_mean, y_scale))
 
@@ -203,4 +220,4 @@ def _finished(
     axes = axes * np.sign(rows[np.arange(len(rows)), np.argmax(np.abs(rows), axis=1)])[:, None]
     cone = cone.rotated(axes)
     singular = np.sqrt(np.maximum(values[::-1], 0.0))
-    return StructureEstimate(cone.components, singular, cone, path, best, whitening, *location)
+    return StructureEstimate(cone.components, singular, cone, path, best, whitening, *location, not problem.is_late)

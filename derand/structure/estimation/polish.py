@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import time
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -45,6 +47,8 @@ class Problem:
         Relative improvement of GCV that ends it.
     density : int, default 1
         Factor on the landmarks.
+    deadline : float, default inf
+        Time of `time.monotonic` at which searches and polishing end with what they have.
     """
 
     X: FloatArray
@@ -55,6 +59,12 @@ class Problem:
     max_iter: int = 8
     tol: float = 1e-5
     density: int = 1
+    deadline: float = math.inf
+
+    @property
+    def is_late(self) -> bool:
+        """Whether the deadline has passed."""
+        return time.monotonic() > self.deadline
 
     def smoother(self, B: FloatArray) -> KernelRidge:
         """Return the smoother on the coordinates ``X @ B.T``."""
@@ -226,6 +236,8 @@ def polish(problem: Problem, candidate: Candidate, rounds: int = 12, tol: float 
         return candidate
     damping = 1e-3
     for _ in range(rounds):
+        if problem.is_late:
+            break
         info = information(problem, candidate)
         moved, damping = _damped_step(problem, candidate, info, damping)
         if moved is None:

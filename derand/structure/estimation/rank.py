@@ -98,6 +98,8 @@ def _screened(problem: Problem, starts: dict[str, FloatArray], keep: int, rounds
 def _swapped(problem: Problem, candidate: Candidate, tries: int = 3) -> Candidate:
     """Return the candidate, or a better one with its weakest direction replaced by one that the residuals ask for."""
     for _ in range(tries):
+        if problem.is_late:
+            break
         z = problem.X @ candidate.B.T
         gradient = candidate.fit.value_and_gradient(z)[1]
         axes = np.linalg.eigh(np.einsum("onk,onl->kl", gradient, gradient))[1][:, ::-1].T
@@ -190,6 +192,8 @@ def fit_rank(
 
 def _kinked(problem: Problem, best: Candidate) -> Candidate:
     """Return the fit with the kernel for kinks and jumps where that is clearly better."""
+    if problem.is_late:
+        return best
     smoother = problem.smoother(best.B)
     trial = min((smoother.trial(best.fit.scales * f, "matern") for f in (1.0, 2.5)), key=lambda t: t.gcv)
     if trial.gcv < _MATERN_GAIN * best.score:
@@ -248,7 +252,7 @@ def fit_path(
         path.append(_step(problem, found))
         rises = 0 if path[-1].bic < best else rises + 1
         best = min(best, path[-1].bic)
-        if rises == 2 or (rises and k >= _SURE):
+        if rises == 2 or (rises and k >= _SURE) or problem.is_late:
             break
     _refine_best(problem, candidates, path)
     return candidates, path
@@ -269,6 +273,8 @@ def _refine_best(problem: Problem, candidates: list[Candidate], path: list[RankS
     (n, q), r = problem.y.shape, problem.X.shape[1]
     least = min(step.bic for step in path)
     for at, step in enumerate(path):
+        if problem.is_late:
+            return
         # A settled fit lacks less than what a useless direction gains, about a quarter of its price or below.
         if step.bic <= least + _CLOSE * math.log(n) * max(r - step.k, 1) / (n * q):
             candidates[at] = _refined(problem, candidates[at])
