@@ -8,16 +8,25 @@ from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
+from joblib import Parallel, delayed, effective_n_jobs  # type: ignore[import-untyped]
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import Tags
 from sklearn.utils.multiclass import type_of_target
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import (
+    _check_sample_weight,
+    _check_y,
+    check_consistent_length,
+    check_is_fitted,
+    validate_data,
+)
 
 from derand._utils.rng import RNGLike, check_rng
 from derand._utils.validation import FloatArray, check_int, check_option, check_scalar
+from derand.embedding.blocks import BlockedRows, is_lazy
 from derand.exceptions import InputError, InputTypeError, NonConvergenceWarning
 from derand.structure.activations import ThreeDerivatives
 from derand.structure.certificate import structure_certificate
+from derand.structure.large import LargeRows, row_blocks
 from derand.structure.losses import LOSSES, Loss
 from derand.structure.network import Network
 from derand.structure.samples import Sample
@@ -29,6 +38,8 @@ __all__ = ["NetworkReducer"]
 _MAX_CLASSES = 20
 _RANK_TOLERANCE = 1e-10
 _CONSTANT = 1e-13
+#: Memory-mapped arrays of more numbers stay in their file.
+_LARGE = 1 << 24
 
 
 class NetworkReducer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -69,6 +80,9 @@ class NetworkReducer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         Most evaluations and Hessian products for each start.
     n_init : int, default 1
         Number of random starts; the one with the lowest objective counts.
+    n_jobs : int, optional
+        Starts trained at the same time, in threads; None for one unless in a joblib context, -1 for all cores.  The
+        result is the same for any number.
     random_state : int, Generator or None
         Random stream; None means 0, the same result on every run.
 
@@ -127,6 +141,7 @@ class NetworkReducer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         curv_tol: float = 1e-2,
         max_iter: int = 2000,
         n_init: int = 1,
+        n_jobs: int | None = None,
         random_state: RNGLike = None,
     ) -> None:
         self.n_components = n_components
@@ -143,6 +158,7 @@ class NetworkReducer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         self.curv_tol = curv_tol
         self.max_iter = max_iter
         self.n_init = n_init
+        self.n_jobs = n_jobs
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
@@ -151,7 +167,8 @@ class NetworkReducer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         Parameters
         ----------
         X : array_like of shape (n_samples, n_features)
-            Samples, at least two; sparse input is refused.
+            Samples, at least two; sparse input is refused.  A memory-mapped array of more than 2^24 numbers and a dask
+            array are read in blocks, once and more for each evaluation of the risk; they should be stored by rows.
         y : array_like of shape (n_samples,) or (n_samples, n_outputs)
             Numbers, or classes.
         sample_weight : array_like of shape (n_samples,), optional
@@ -178,16 +195,12 @@ class NetworkReducer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         -----
         scikit-learn's own validation raises ValueError for NaN, infinity, fewer than two samples or no features.
         """
-        X, y = validate_data(self, X, y, dtype=np.float64, multi_output=True, ensure_min_samples=2)
-        weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-        X, y, weights = X[weights > 0.0], np.asarray(y)[weights > 0.0], weights[weights > 0.0]
-        if len(X) < 2:
-            raise InputError("sample_weight must be positive for at least two samples")
-        weights = weights / np.sum(weights)
-        self.mean_ = weights @ X
-        transform = self._whitening(X - self.mean_, weights)
+        X, y, weights = self._validated(X, y, sample_weight)
+        self.mean_ = np.asarray(sum(weights[rows] @ block for rows, block in row_blocks(X)))
+        transform = self._whitening(X, weights)
         targets, loss = self._targets(y, weights)
-        self.trained_ = self._train(Sample((X - self.mean_) @ transform, targets, weights), loss)
+        white = LargeRows(X.source, self.mean_, transform) if isinstance(X, LargeRows) else (X - self.mean_) @ transform
+        self.trained_ = self._train(Sample(white, targets, weights), loss)
         self.singular_values_ = self.trained_.leading_directions(1)[1]
         self.n_components_ = self._choose(self.singular_values_)
         directions = self.trained_.leading_directions(self.n_components_)[0]
@@ -204,7 +217,7 @@ class NetworkReducer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         self._n_features_out = self.n_components_
         return self
 
-    def transform(self, X: Any) -> FloatArray:
+    def transform(self, X: Any) -> Any:
         """Return the coordinates of samples along the directions, ``(X - mean_) @ components_.T``.
 
         Parameters
@@ -215,42 +228,67 @@ class NetworkReducer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         Returns
         -------
         ndarray of shape (n_samples, n_components_)
-            Coordinates.
+            Coordinates; of a dask array a dask array, computed when it is asked for.
         """
         check_is_fitted(self)
+        if _is_large(X):
+            validate_data(self, X, reset=False, skip_check_array=True)
+            if is_lazy(X):
+                return (X - self.mean_) @ self.components_.T
+            return np.asarray(BlockedRows(X, "X", mean=self.mean_) @ self.components_.T)
         X = validate_data(self, X, reset=False, dtype=np.float64)
         coordinates: FloatArray = (X - self.mean_) @ self.components_.T
         return coordinates
+
+    def _validated(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, FloatArray]:
+        """Return samples of positive weight, or all of a large array, with targets and weights that add up to 1."""
+        if _is_large(X):
+            validate_data(self, X, skip_check_array=True)
+            rows = BlockedRows(X, "X")
+            rows.checked_top()
+            y = _check_y(y, multi_output=True, estimator=self)
+            check_consistent_length(rows, y)
+            weights = _check_sample_weight(sample_weight, np.empty((rows.shape[0], 0)), ensure_non_negative=True)
+            X = LargeRows(rows)
+        else:
+            X, y = validate_data(self, X, y, dtype=np.float64, multi_output=True, ensure_min_samples=2)
+            weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+            X, y, weights = X[weights > 0.0], np.asarray(y)[weights > 0.0], weights[weights > 0.0]
+        if np.count_nonzero(weights) < 2:
+            raise InputError("sample_weight must be positive for at least two samples")
+        return X, y, weights / np.sum(weights)
 
     def _train(self, sample: Sample, loss: str | Loss) -> TrainedNetwork:
         """Return the best of the trained networks."""
         generator = check_rng(0 if self.random_state is None else self.random_state)
         network = Network(sample.X.shape[1], self.hidden, sample.y.shape[1], activation=self.activation, iota=self.iota)
         alpha = check_scalar(self.alpha, "alpha", low=0.0, high=math.inf, high_open=True)
-        runs = [
-            train_network(
-                network,
-                sample,
-                loss=loss,
-                lam=alpha,
-                rest_decay=alpha if self.rest_alpha is None else self.rest_alpha,
-                frozen=() if self.train_biases else ("biases",),
-                gtol=self.tol,
-                curv_tol=self.curv_tol,
-                method=self.solver,
-                max_evals=self.max_iter,
-                rng=generator,
-            )
-            for _ in range(check_int(self.n_init, "n_init", low=1))
-        ]
+        n_init = check_int(self.n_init, "n_init", low=1)
+        options: dict[str, Any] = {
+            "loss": loss,
+            "lam": alpha,
+            "rest_decay": alpha if self.rest_alpha is None else self.rest_alpha,
+            "frozen": () if self.train_biases else ("biases",),
+            "gtol": self.tol,
+            "curv_tol": self.curv_tol,
+            "method": self.solver,
+            "max_evals": self.max_iter,
+        }
+        streams = [generator] if n_init == 1 else generator.spawn(n_init)
+        if effective_n_jobs(self.n_jobs) == 1 or n_init == 1:
+            runs = [train_network(network, sample, rng=stream, **options) for stream in streams]
+        else:
+            jobs = (delayed(train_network)(network, sample, rng=stream, **options) for stream in streams)
+            runs = Parallel(n_jobs=self.n_jobs, prefer="threads")(jobs)
         best = min(runs, key=lambda run: run.result.fun)
         if not best.result.success:
             warnings.warn(best.result.message, NonConvergenceWarning, stacklevel=3)
         return best
 
-    def _whitening(self, centred: FloatArray, weights: FloatArray) -> FloatArray:
+    def _whitening(self, X: Any, weights: FloatArray) -> FloatArray:
         """Return the matrix (n_features, r) that makes centred samples white, or only scales their columns."""
-        scale = np.sqrt(weights @ centred**2)
+        variance = sum(weights[rows] @ (block - self.mean_) ** 2 for rows, block in row_blocks(X))
+        scale = np.asarray(np.sqrt(variance))
         # The mean of a constant column is off by its rounding, and what is left isn't information.
         scale[scale <= _CONSTANT * np.abs(self.mean_)] = 0.0
         if not np.any(scale > 0.0):
@@ -260,7 +298,13 @@ class NetworkReducer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         if not self.whiten:
             columns: FloatArray = np.diag(units)[:, scale > 0.0]
             return columns
-        _, sizes, rows = np.linalg.svd(np.sqrt(weights)[:, None] * centred * units, full_matrices=False)
+        triangle: Any = np.empty((0, self.mean_.size))
+        for part, block in row_blocks(X):
+            scaled = np.sqrt(weights[part])[:, None] * (block - self.mean_) * units
+            triangle = (
+                np.linalg.qr(np.concatenate([triangle, scaled]), mode="r") if isinstance(X, LargeRows) else scaled
+            )
+        _, sizes, rows = np.linalg.svd(triangle, full_matrices=False)
         kept = sizes > _RANK_TOLERANCE * sizes[0]
         # The symmetric root: unlike principal axes it depends continuously on the samples, and so does the start.
         white: FloatArray = units[:, None] * ((rows[kept].T / sizes[kept]) @ rows[kept])
@@ -312,3 +356,8 @@ class NetworkReducer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         tags: Tags = super().__sklearn_tags__()
         tags.target_tags.required = True
         return tags
+
+
+def _is_large(X: Any) -> bool:
+    """Return whether X is read in blocks."""
+    return is_lazy(X) or (isinstance(X, np.memmap) and X.ndim == 2 and X.size > _LARGE)

@@ -12,6 +12,7 @@ from derand._utils.arrays import to_numpy
 from derand._utils.html import ResultRepr
 from derand._utils.validation import FloatArray, check_array
 from derand.exceptions import InputError
+from derand.structure.large import LargeRows, row_blocks
 
 __all__ = ["InputCheck", "check_inputs"]
 
@@ -56,7 +57,7 @@ def check_inputs(X: Any, weights: Any = None) -> InputCheck:
     Parameters
     ----------
     X : array of shape (n, d)
-        Inputs, of any array library.
+        Inputs, of any array library, or `LargeRows`.
     weights : array of shape (n,), optional
         Nonnegative, with sum 1.
 
@@ -84,17 +85,14 @@ def check_inputs(X: Any, weights: Any = None) -> InputCheck:
     >>> check_inputs(rng.standard_normal((1000, 3))).is_gaussian, check_inputs(rng.random((1000, 3))).is_gaussian
     (True, False)
     """
-    points = check_array(to_numpy(X) if hasattr(X, "shape") else X, "X", ndim=2)
+    points = X
+    if not isinstance(X, LargeRows):
+        points = check_array(to_numpy(X) if hasattr(X, "shape") else X, "X", ndim=2)
     n, d = points.shape
-    if points.size == 0:
+    if n * d == 0:
         raise InputError("X must not be empty")
     mass = np.full(n, 1.0 / n) if weights is None else check_array(to_numpy(weights), "weights", shape=(n,))
-    mean = mass @ points
-    centred = points - mean
-    covariance = (mass[:, None] * centred).T @ centred
-    scale = np.sqrt(np.maximum(np.diag(covariance), np.finfo(float).tiny))
-    standard = centred / scale
-    third, fourth = mass @ standard**3, mass @ standard**4 - 3.0
+    mean, covariance, third, fourth = _moments(points, mass)
     off = covariance - np.diag(np.diag(covariance))
     n_effective = 1.0 / float(np.sum(mass**2))
     found = {
@@ -111,6 +109,23 @@ def check_inputs(X: Any, weights: Any = None) -> InputCheck:
         is_gaussian=n_effective > d and worst <= _ALLOWED + math.sqrt(2.0 * math.log(4.0 * d)),
         **{name: error for name, (error, _) in found.items()},
     )
+
+
+def _moments(points: Any, mass: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+    """Return mean, covariance, and the third and fourth standardised moments less 3, from one block after another."""
+    d = points.shape[1]
+    mean, covariance, third, fourth = np.zeros(d), np.zeros((d, d)), np.zeros(d), np.zeros(d)
+    for rows, block in row_blocks(points):
+        mean += mass[rows] @ block
+    for rows, block in row_blocks(points):
+        centred = block - mean
+        covariance += (mass[rows, None] * centred).T @ centred
+    scale = np.sqrt(np.maximum(np.diag(covariance), np.finfo(float).tiny))
+    for rows, block in row_blocks(points):
+        standard = (block - mean) / scale
+        third += mass[rows] @ standard**3
+        fourth += mass[rows] @ standard**4
+    return mean, covariance, third, fourth - 3.0
 
 
 def _largest(values: FloatArray) -> float:

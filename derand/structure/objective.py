@@ -13,6 +13,7 @@ from derand._utils.reductions import dot
 from derand._utils.validation import FloatArray, check_array, check_scalar
 from derand.exceptions import InputError
 from derand.structure.backprop import Tape, unit_column
+from derand.structure.large import LargeRows
 from derand.structure.losses import Loss, check_targets, make_loss
 from derand.structure.network import Network
 from derand.structure.samples import Sample, check_sample
@@ -382,7 +383,7 @@ class NetworkObjective:
     def _parts(self) -> Iterator[Sample]:
         """Yield the chunks of the sample."""
         whole = self.sample
-        if whole.n <= self._chunk:
+        if whole.n <= self._chunk and not isinstance(whole.X, LargeRows):
             yield whole
             return
         for begin in range(0, whole.n, self._chunk):

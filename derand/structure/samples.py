@@ -15,6 +15,7 @@ from derand._utils.rng import RNGLike, check_rng
 from derand._utils.validation import FloatArray, check_array, check_int, check_option, check_scalar
 from derand.exceptions import BudgetExceededError, InputError
 from derand.gaussian import gauss_hermite, tensor_gauss_hermite
+from derand.structure.large import LargeRows
 from derand.structure.subspace import orthonormal_rows
 
 __all__ = ["MultiIndexTeacher", "Sample", "check_sample", "gaussian_population", "stream_batches"]
@@ -30,7 +31,7 @@ class Sample:
     Parameters
     ----------
     X : array of shape (n, d)
-        Inputs, of any array library that follows the array API standard.
+        Inputs, of any array library that follows the array API standard, or `LargeRows`.
     y : array of shape (n,) or (n, c)
         Targets, of the same library.
     weights : array of shape (n,), optional
@@ -338,10 +339,11 @@ def check_sample(sample: Sample, n_inputs: int, n_outputs: int) -> Sample:
     X = sample.X if hasattr(sample.X, "shape") else np.asarray(sample.X, dtype=np.float64)
     if X.ndim != 2 or X.shape[0] == 0 or X.shape[1] != n_inputs:
         raise InputError(f"X must have shape (n, {n_inputs}) with n >= 1, got {tuple(X.shape)}")
-    xp = array_namespace(X)
+    is_numpy = isinstance(X, (np.ndarray, LargeRows))
+    xp = np if is_numpy else array_namespace(X)
     if isinstance(X, np.ndarray):
         X = check_array(X, "X")
-    y = check_array(sample.y, "y") if isinstance(X, np.ndarray) else sample.y
+    y = check_array(sample.y, "y") if is_numpy else sample.y
     y = xp.reshape(y, (-1, 1)) if y.ndim == 1 else y
     if tuple(y.shape) != (X.shape[0], n_outputs):
         raise InputError(f"y must have shape {(X.shape[0], n_outputs)}, got {tuple(y.shape)}")
@@ -356,7 +358,7 @@ def check_sample(sample: Sample, n_inputs: int, n_outputs: int) -> Sample:
 
 def _device(X: Any) -> dict[str, Any]:
     """Return the keyword that keeps new arrays next to X."""
-    return {} if isinstance(X, np.ndarray) else {"device": X.device}
+    return {} if isinstance(X, (np.ndarray, LargeRows)) else {"device": X.device}
 
 
 def _complement(directions: FloatArray) -> FloatArray:

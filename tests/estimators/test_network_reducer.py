@@ -1,6 +1,7 @@
 """NetworkReducer finds planted directions, whatever the units of the columns, and refuses what it can't work with."""
 
 import pickle
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -108,3 +109,74 @@ def test_bad_samples_are_named():
         NetworkReducer(loss="multinomial").fit(X, np.zeros(400, dtype=int))
     with pytest.raises(InputError, match="sample_weight"):
         NetworkReducer().fit(X, S[:, 0], sample_weight=np.eye(400)[0])
+
+
+class Chunked:
+    """What dask arrays offer and is used of them, with its rows in memory."""
+
+    def __init__(self, values):
+        self.values, self.shape, self.dtype = values, values.shape, values.dtype
+        self.ndim = 2
+
+    def __dask_graph__(self):
+        return {}
+
+    def __getitem__(self, rows):
+        return self.values[rows]
+
+    def __sub__(self, other):
+        return Chunked(self.values - other)
+
+    def __matmul__(self, other):
+        return Chunked(self.values @ other)
+
+
+def test_files_and_chunks_give_the_directions_of_memory(tmp_path, monkeypatch):
+    monkeypatch.setattr("derand.estimators.network_reducer._LARGE", 100)
+    mixed = (X @ np.diag([1e3, 1.0, 1e-3, 5.0, 1.0, 1.0]) + 2.0)[:, [0, 1, 2, 3, 4, 5, 5]]
+    y = np.tanh(S[:, 0]) + 0.2 * NOISE
+    weight = np.r_[0.0, np.ones(399)]
+    plain = NetworkReducer(1, hidden=8).fit(mixed, y, weight)
+    np.save(tmp_path / "X.npy", mixed)
+    mapped = np.load(tmp_path / "X.npy", mmap_mode="r")
+    for source in (mapped, Chunked(mixed)):
+        found = NetworkReducer(1, hidden=8).fit(source, y, weight)
+        assert subspace_distance(found.components_, plain.components_) < 1e-6
+        assert found.certificate_.bound == pytest.approx(plain.certificate_.bound, rel=0.05)
+        images = found.transform(source)
+        np.testing.assert_allclose(getattr(images, "values", images), found.transform(mixed), atol=1e-9)
+    assert isinstance(images, Chunked)
+    broken = mixed.copy()
+    broken[7, 3] = np.nan
+    with pytest.raises(InputError, match=r"X must be finite, got nan at index \(7, 3\)"):
+        NetworkReducer(1).fit(Chunked(broken), y)
+    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+        NetworkReducer(1).fit(mapped, y[:-1])
+    with pytest.raises(ValueError, match="6 features, but NetworkReducer is expecting 7"):
+        plain.transform(Chunked(mixed[:, :6]))
+
+
+@pytest.mark.filterwarnings("ignore::derand.exceptions.NonConvergenceWarning")
+def test_a_large_file_is_never_in_memory(tmp_path, monkeypatch):
+    """The samples are 80 MB in double precision; a chunk of the passes takes 32 MB."""
+    monkeypatch.setattr("derand.estimators.network_reducer._LARGE", 1000)
+    n, d = 50_000, 200
+    values = np.lib.format.open_memmap(tmp_path / "X.npy", mode="w+", dtype=np.float32, shape=(n, d))
+    rng = np.random.default_rng(0)
+    for start in range(0, n, 10_000):
+        values[start : start + 10_000] = rng.standard_normal((10_000, d), dtype=np.float32)
+    y = np.tanh(values[:, 3].astype(np.float64))
+    values.flush()
+    tracemalloc.start()
+    reducer = NetworkReducer(1, hidden=1, max_iter=3).fit(np.load(tmp_path / "X.npy", mmap_mode="r"), y)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert reducer.components_.shape == (1, d)
+    assert peak < 6e7
+
+
+def test_the_number_of_jobs_changes_no_bit():
+    y = np.tanh(S[:, 0]) + 0.2 * NOISE
+    one, two = (NetworkReducer(1, hidden=6, n_init=3, n_jobs=n_jobs).fit(X, y) for n_jobs in (None, 2))
+    np.testing.assert_array_equal(one.components_, two.components_)
+    np.testing.assert_array_equal(one.trained_.parameters, two.trained_.parameters)
