@@ -19,6 +19,8 @@ import warnings
 from typing import Any
 
 import numpy as np
+import scipy.linalg
+import scipy.optimize
 from sklearn.cross_decomposition import PLSRegression
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_digits, load_wine, make_friedman1
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
@@ -34,7 +36,7 @@ from sklearn.svm import SVC, SVR
 
 from derand.estimators import SliceReducer, StructureClassifier, StructureRegressor
 from derand.structure.estimation.efficiency import efficiency_bound
-from derand.structure.subspace import subspace_distance
+from derand.structure.subspace import orthonormal_rows, subspace_distance
 from tests.structure.estimation.models import MODELS, SMOOTH, covariance, draw
 
 warnings.simplefilter("ignore", ConvergenceWarning)
@@ -48,23 +50,38 @@ def limit_of(name: str, kind: str, n: int, d: int, B: Any) -> float:
     )  # fmt: skip
 
 
+def known_link(name: str, X: Any, y: Any, B: Any) -> float:
+    """Return the error of least squares over B alone, from the truth, with the link known: what n samples allow."""
+    link, (k, d) = MODELS[name].link, B.shape
+    across = scipy.linalg.qr(B.T)[0][:, k:].T
+
+    def residual(D: Any) -> Any:
+        """Return the residuals at B moved by D across it; a rotation of B isn't free, for the link is known."""
+        return link(X @ orthonormal_rows(B + D.reshape(k, d - k) @ across).T) - y
+
+    found = scipy.optimize.least_squares(residual, np.zeros(k * (d - k)), method="lm")
+    return subspace_distance(B + found.x.reshape(k, d - k) @ across, B)
+
+
 def limit(args: Any) -> None:
     """Print the error over the limit with the rank given, and how often the rank was found."""
     right = total = 0
     for name in args.models or SMOOTH:
-        errors, limits, found = [], [], 0
+        errors, limits, known, found = [], [], [], 0
         for seed in range(args.seeds):
             X, y, B = draw(name, args.inputs, args.n, args.d, seed)
             errors.append(subspace_distance(StructureRegressor(len(B)).fit(X, y).components_, B))
+            known.append(known_link(name, X, y, B))
             limits.append(limit_of(name, args.inputs, args.n, args.d, B))
             if not args.given:
                 found += StructureRegressor().fit(X, y).n_components_ == len(B)
-        rms, bound = (float(np.sqrt(np.mean(np.square(v)))) for v in (errors, limits))
+        rms, bound, floor = (float(np.sqrt(np.mean(np.square(v)))) for v in (errors, limits, known))
         right, total = right + found, total + args.seeds
         rank = "" if args.given else f"  rank right {found}/{args.seeds}"
         print(
             f"{name:6} {args.inputs} n={args.n} d={args.d}: limit {bound:.4f} RMS {rms:.4f} ratio {rms / bound:.3f} "
-            f"(median {np.median(errors) / bound:.3f}, worst {max(errors) / bound:.2f}){rank}",
+            f"(median {np.median(errors) / bound:.3f}, worst {max(errors) / bound:.2f}), "
+            f"least squares with the link known {floor / bound:.3f}, over it {rms / floor:.3f}{rank}",
             flush=True,
         )
     if not args.given:
