@@ -144,7 +144,10 @@ def _searched(
     if previous is not None:
         starts |= next_directions(rough, _on(rough, previous))
     best = _screened(rough, starts, keep, 3)[0]
-    if k > 1 and (previous is None or best.score < _IDLE * _on(rough, previous).score):
+    # GCV doesn't count the direction's own parameters, with which a useless one gains too.
+    n, r = rough.X.shape
+    idle = _IDLE * (1.0 - min((r - k) / n, 0.5)) ** 2
+    if k > 1 and (previous is None or best.score < idle * _on(rough, previous).score):
         best = _swapped(rough, best)
     return polish(rough, tune(principal(best, rough), rough), 3, 1e-3)
 
