@@ -97,7 +97,7 @@ def _screened(problem: Problem, starts: dict[str, FloatArray], keep: int, rounds
 
 def _swapped(problem: Problem, candidate: Candidate, tries: int = 3) -> Candidate:
     """Return the candidate, or a better one with its weakest direction replaced by one that the residuals ask for."""
-    for _ in range(tries):
+    for attempt in range(tries):
         if problem.is_late:
             break
         z = problem.X @ candidate.B.T
@@ -105,7 +105,7 @@ def _swapped(problem: Problem, candidate: Candidate, tries: int = 3) -> Candidat
         axes = np.linalg.eigh(np.einsum("onk,onl->kl", gradient, gradient))[1][:, ::-1].T
         plain = start(problem, (axes @ candidate.B)[:-1], candidate.name)
         better = _asked(problem, candidate, plain)
-        if better is None:
+        if better is None and attempt == 0:
             # Polishing bends the rest towards the direction that it lacks, which may hide it or reveal it.
             better = _asked(problem, candidate, polish(problem, plain, 3, 1e-3))
         if better is None:
