@@ -7,7 +7,8 @@ import math
 import os
 import time
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
@@ -16,7 +17,8 @@ from numpy.polynomial import hermite_e
 
 from derand._utils.validation import FloatArray, check_int, check_scalar
 from derand.commands.console import ExitCode, Progress, add_output_options, save_plot, write_json
-from derand.exceptions import InputError
+from derand.exceptions import DerandError, InputError
+from derand.spectral.expressions import parse_expression
 from derand.two_step import (
     AssumptionWarning,
     PhaseDiagram,
@@ -80,6 +82,22 @@ _CODES: Mapping[str, ExitCode] = MappingProxyType(
 )
 
 
+@dataclass(frozen=True)
+class _Call:
+    """What one call of the command works on: options, problem, and how long it may take."""
+
+    args: argparse.Namespace
+    links: list[Callable[[Any], Any]]
+    problem: Problem
+    activation: Any
+    progress: Progress
+    end: float
+
+    def is_late(self) -> bool:
+        """Return whether the time is up."""
+        return time.monotonic() >= self.end
+
+
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``derand two-step`` to a parser."""
     parser.add_argument(
@@ -92,7 +110,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--kappa", type=float, nargs=2, default=(0.5, 0.5), metavar="K", help="factors of the steps (default: 0.5 0.5)"
     )
     parser.add_argument(
-        "--link", nargs="+", choices=tuple(LINKS), default=["tanh", "bounded3"], help="links of the target's directions"
+        "--link",
+        nargs="+",
+        default=["tanh", "bounded3"],
+        metavar="LINK",
+        help=f"links of the target's directions: {', '.join(LINKS)}, or a function of z, such as 'z**3 - 3*z'",
     )
     parser.add_argument("--noise", type=float, default=0.0, metavar="S", help="standard deviation of the label noise")
     parser.add_argument(
@@ -142,8 +164,9 @@ def run(args: argparse.Namespace) -> int:
     n_inputs, n_samples = _check_numbers(args)
     limit = math.inf if args.time_limit is None else check_scalar(args.time_limit, "--time-limit", low=0, low_open=True)
     end = time.monotonic() + limit
-    links = [LINKS[name] for name in args.link]
+    links = _links(args.link)
     problem = random_problem(args.neurons, n_inputs, n_samples, links, noise=args.noise, rng=args.seed)
+    call = _Call(args, links, problem, activation, progress, end)
     document: dict[str, Any] = {"setting": _setting(args, n_inputs, n_samples), "status": "finished"}
     n_before = len(document)
     with warnings.catch_warnings(record=True) as caught:
@@ -151,7 +174,7 @@ def run(args: argparse.Namespace) -> int:
         warnings.simplefilter("always", AssumptionWarning)
         one = _diagram if args.diagram is not None else _single
         try:
-            one(args, problem, activation, progress, end, document)
+            one(call, document)
         except KeyboardInterrupt:
             if len(document) == n_before:
                 raise
@@ -161,6 +184,17 @@ def run(args: argparse.Namespace) -> int:
         progress.say(message)
     write_json(document, args.json)
     return _CODES[document["status"]]
+
+
+def _links(texts: Sequence[str]) -> list[Callable[[Any], Any]]:
+    """Return the functions that the option names, or writes down as functions of one variable."""
+    links: list[Callable[[Any], Any]] = []
+    for text in texts:
+        try:
+            links.append(LINKS[text] if text in LINKS else parse_expression(text, 1))
+        except DerandError as error:
+            raise InputError(f"--link {text!r} is none of {', '.join(LINKS)}, nor a function of z: {error}") from error
+    return links
 
 
 def _check_numbers(args: argparse.Namespace) -> tuple[int, int]:
@@ -207,41 +241,35 @@ def _setting(args: argparse.Namespace, n_inputs: int, n_samples: int) -> dict[st
     return {**{name: getattr(args, name) for name in names}, "inputs": n_inputs, "samples": n_samples}
 
 
-def _single(
-    args: argparse.Namespace,
-    problem: Problem,
-    activation: Any,
-    progress: Progress,
-    end: float,
-    document: dict[str, Any],
-) -> None:
+def _single(call: _Call, document: dict[str, Any]) -> None:
     """Add prediction and measurement for one pair of exponents, as much of them as there is time for."""
-    X, y, W0, a0, targets = problem
+    args, activation = call.args, call.activation
+    X, y, W0, a0, targets = call.problem
     alphas = (args.alpha1, args.alpha2)
     orders = spike_exponents(*alphas, 3)
     etas = step_sizes(X, y, a0.size, activation, alphas=alphas, kappas=tuple(args.kappa), batch=args.batch)
-    progress.say(f"step sizes {etas[0]:.4g} and {etas[1]:.4g}")
+    call.progress.say(f"step sizes {etas[0]:.4g} and {etas[1]:.4g}")
     document |= {
         "asymptotic_count": predicted_count(*alphas, coefficients=activation),
         "spike_exponents": [str(order) for order in orders],
         "step_sizes": etas,
-        "links": _exponents(args),
+        "links": _exponents(call),
     }
-    if time.monotonic() >= end:
+    if call.is_late():
         document["status"] = "time_limit"
         return
-    progress.update("two steps")
+    call.progress.update("two steps")
     result = two_step_update(X, y, W0, a0, *etas, activation=activation, batch=args.batch)
     parts: dict[str, tuple[str, Callable[[], dict[str, Any]]]] = {
         "predicted": ("outliers that the samples predict", lambda: _predicted(args, result)),
         "counted": ("outliers of the weights", lambda: _counted(result)),
-        "alignment": ("directions", lambda: _alignments(args, result, targets)),
+        "alignment": ("directions", lambda: _alignments(call, result, targets)),
     }
     for name, (line, part) in parts.items():
-        if time.monotonic() >= end:
+        if call.is_late():
             document["status"] = "time_limit"
             return
-        progress.update(line)
+        call.progress.update(line)
         document[name] = part()
 
 
@@ -272,12 +300,13 @@ def _counted(result: TwoStepResult) -> dict[str, Any]:
     }
 
 
-def _alignments(args: argparse.Namespace, result: TwoStepResult, targets: FloatArray) -> dict[str, Any]:
+def _alignments(call: _Call, result: TwoStepResult, targets: FloatArray) -> dict[str, Any]:
     """Return limits and measurements of the target's projections on the learned directions."""
+    args = call.args
     memory = result.activation.max_order is None
     kmax = max(default_orders(result.activation, memory=memory, reuse=args.batch == "reuse", kmax=3))
     theory = theory_alignment(
-        [LINKS[name] for name in args.link],
+        call.links,
         result.W0.shape[1] / result.first.y.size,
         args.noise,
         kmax,
@@ -300,10 +329,9 @@ def _alignments(args: argparse.Namespace, result: TwoStepResult, targets: FloatA
     }
 
 
-def _exponents(args: argparse.Namespace) -> list[dict[str, Any]]:
+def _exponents(call: _Call) -> list[dict[str, Any]]:
     """Return the exponents of every link."""
-    links = [LINKS[name] for name in args.link]
-    reuse = reuse_exponent(links, noise=args.noise)
+    reuse = reuse_exponent(call.links, noise=call.args.noise)
     return [
         {
             "name": name,
@@ -311,33 +339,27 @@ def _exponents(args: argparse.Namespace) -> list[dict[str, Any]]:
             "power_exponent": power_exponent(link, max_power=4),
             "reuse_exponent": order,
         }
-        for name, link, order in zip(args.link, links, reuse, strict=True)
+        for name, link, order in zip(call.args.link, call.links, reuse, strict=True)
     ]
 
 
-def _diagram(
-    args: argparse.Namespace,
-    problem: Problem,
-    activation: Any,
-    progress: Progress,
-    end: float,
-    document: dict[str, Any],
-) -> None:
+def _diagram(call: _Call, document: dict[str, Any]) -> None:
     """Add the counts over a grid of exponents."""
+    args, end = call.args, call.end
     count = check_int(args.diagram, "--diagram", low=1, high=100)
     alphas = [i / (2.0 * count) for i in range(count)]
-    progress.say(f"{count} rows of {count} pairs of exponents")
+    call.progress.say(f"{count} rows of {count} pairs of exponents")
     try:
         found = phase_diagram(
             alphas,
             alphas,
-            *problem[:4],
-            activation=activation,
+            *call.problem[:4],
+            activation=call.activation,
             kappas=tuple(args.kappa),
             batch=args.batch,
             checkpoint=args.checkpoint,
             time_limit=None if end == math.inf else max(end - time.monotonic(), 1e-9),
-            callback=lambda done, total: progress.update(f"{done} of {total} rows"),
+            callback=lambda done, total: call.progress.update(f"{done} of {total} rows"),
         )
     except KeyboardInterrupt as interrupt:
         if hasattr(interrupt, "partial"):

@@ -6,6 +6,7 @@ A new subcommand gets an entry in `COMMAND_LINES`; without one the first test fa
 import gzip
 import json
 import math
+import os
 import re
 from dataclasses import dataclass, field
 
@@ -97,7 +98,11 @@ COMMAND_LINES = {
         picture=["--p", "4", "--p-star", "2", "--picture", "hessian"],
     ),
     "two-step": Lines(
-        good=[["--neurons", "100"], ["--neurons", "100", "--diagram", "1"]],
+        good=[
+            ["--neurons", "100"],
+            ["--neurons", "100", "--diagram", "1"],
+            ["--neurons", "100", "--link", "z**3 - 3*z", "he1"],
+        ],
         bad=[
             (["--alpha1", "0.5"], "alpha1"),
             (["--alpha2", "nan"], "alpha2"),
@@ -108,8 +113,11 @@ COMMAND_LINES = {
             (["--activation", "magic"], "activation"),
             (["--neurons", "100", "--diagram", "0"], "diagram"),
             (["--checkpoint", "rows.npz"], "--diagram"),
+            (["--link", "cubic"], "--link 'cubic'"),
+            (["--link", "z1*z2"], "--link 'z1*z2'"),
+            (["--neurons", "100", "--link", "1/(z-z)"], "finite"),
         ],
-        usage=[["--link", "cubic"], ["--neurons", "many"], ["extra"]],
+        usage=[["--link"], ["--neurons", "many"], ["extra"]],
         early=["--neurons", "100", "--time-limit", "1e-9"],
         picture=["--neurons", "100"],
     ),
@@ -277,6 +285,7 @@ FILES = {
     "one long line": b"a," * 500_000,
     "a picture": b"\x89PNG\r\n\x1a\n" + bytes(range(200)),
     "UTF-16": GRAPH.encode("utf-16"),
+    "NaN": b"a,b,y\n" + b"nan,nan,nan\n" * 20,
     "a web page": b"<!DOCTYPE html>\n<html>\n<body>\n<p>404, not found</p>\n</body></html>\n",
 }
 
@@ -306,6 +315,16 @@ def test_a_folder_is_no_file(command, shell, tmp_path):
     code, out, err = shell(command, words)
     assert (code, out) == (1, "")
     assert "folder.csv" in err
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may read every file")
+@pytest.mark.parametrize("command", [command for command, lines in COMMAND_LINES.items() if lines.reads])
+def test_a_file_that_may_not_be_read(command, shell, tmp_path):
+    (tmp_path / "locked.csv").write_text(COMMAND_LINES[command].text, encoding="utf-8")
+    (tmp_path / "locked.csv").chmod(0)
+    code, out, err = shell(command, [word.replace("FILE", "locked.csv") for word in COMMAND_LINES[command].reads])
+    assert (code, out) == (1, "")
+    assert "locked.csv" in err
 
 
 @pytest.mark.parametrize("command", COMMANDS)
