@@ -62,7 +62,9 @@ for values, colour, label in (
 for end in (1.0 - learned.lower_bound_, 1.0 + learned.lower_bound_):
     axes.axvline(end, color="#000000", linestyle=":", linewidth=1.0)
 axes.set(xlabel="squared distance after / before", ylabel="pairs", yscale="log")
-axes.legend(title="largest distortion (dotted: bound for any map)", edgecolor="none", framealpha=0.9)
+# The histograms fill the frame: the legend has a place of its own above it.
+title = "largest distortion (dotted: bound for any map)"
+axes.legend(title=title, loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=3, frameon=False)
 axes.spines[["top", "right"]].set_visible(False)
 plt.show()
 
