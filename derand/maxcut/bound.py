@@ -19,7 +19,7 @@ from derand.exceptions import BudgetExceededError
 from derand.maxcut.elimination import EliminationPlan, backward_error, plan_elimination, try_cholesky
 from derand.maxcut.problem import MaxCutProblem
 
-__all__ = ["DualBound", "cut_lattice", "dual_value", "lattice_floor", "prove_bound"]
+__all__ = ["DualBound", "cut_lattice", "dual_value", "lattice_floor", "prove_bound", "unproved_bound"]
 
 # Dual vectors are rounded up to multiples of 2^-30 of their mean: that costs less than 1e-9 of the bound, and the
 # checker computes with short integers.
@@ -66,7 +66,35 @@ class DualBound:
     reason: str
 
 
-def prove_bound(problem: MaxCutProblem, multipliers: FloatArray, *, max_memory: int = 2**29) -> DualBound:
+def unproved_bound(problem: MaxCutProblem, multipliers: FloatArray, reason: str) -> DualBound:
+    """Return the estimate of multipliers whose proof is out of reach, and why.
+
+    Parameters
+    ----------
+    problem : MaxCutProblem
+        The graph.
+    multipliers : ndarray, shape (n,)
+        As `prove_bound` takes them.
+    reason : str
+        Why there's no proof.
+
+    Returns
+    -------
+    DualBound
+        With ``is_proved=False`` and no upper bound.
+    """
+    estimate = float(problem.total_weight) / 2 + float(np.sum(multipliers)) / 4
+    none = np.zeros(0, dtype=np.int64)
+    return DualBound(None, False, math.inf, estimate, multipliers, none, cut_lattice(problem), reason)
+
+
+def prove_bound(
+    problem: MaxCutProblem,
+    multipliers: FloatArray,
+    *,
+    max_memory: int = 2**29,
+    plan: EliminationPlan | None = None,
+) -> DualBound:
     """Return a proved upper bound on the cuts of a graph from approximate multipliers.
 
     The multipliers are raised by the smallest tried multiple of a positive vector for which a Cholesky factorisation
@@ -81,6 +109,8 @@ def prove_bound(problem: MaxCutProblem, multipliers: FloatArray, *, max_memory: 
         Any vector: `Relaxation.multipliers` gives a tight bound, others a weaker one.
     max_memory : int, default 512 MiB
         Limit in bytes for the factorisation (a dense core of order 8192), checked before it starts.
+    plan : EliminationPlan, optional
+        From `plan_elimination` of the graph's adjacency matrix, where that is known already.
 
     Returns
     -------
@@ -112,11 +142,11 @@ def prove_bound(problem: MaxCutProblem, multipliers: FloatArray, *, max_memory: 
     start = check_array(multipliers, "multipliers", shape=(problem.n,))
     estimate = float(problem.total_weight) / 2 + float(np.sum(start)) / 4
     lattice = cut_lattice(problem)
-    try:
-        plan = plan_elimination(problem.adjacency, max_memory=max_memory)
-    except BudgetExceededError as error:
-        empty = np.zeros(0, dtype=np.int64)
-        return DualBound(None, False, math.inf, estimate, start, empty, lattice, str(error))
+    if plan is None:
+        try:
+            plan = plan_elimination(problem.adjacency, max_memory=max_memory)
+        except BudgetExceededError as error:
+            return unproved_bound(problem, start, str(error))
     with blas_threads(1 if problem.n > _ONE_THREAD else None):
         dual = _feasible_dual(problem, plan, start, lattice)
     raw = dual_value(problem, dual)

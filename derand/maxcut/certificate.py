@@ -15,7 +15,7 @@ from derand._utils.validation import FloatArray
 from derand.exceptions import CertificateError, InputError
 from derand.maxcut.bound import DualBound, cut_lattice, lattice_floor, prove_bound, round_up
 from derand.maxcut.checker import check
-from derand.maxcut.elimination import plan_elimination
+from derand.maxcut.elimination import EliminationPlan, plan_elimination
 from derand.maxcut.exhaustive import best_cut_exhaustive
 from derand.maxcut.problem import IndexArray, MaxCutProblem, SideArray
 from derand.maxcut.reductions import Kernel, Reduction, reduce_problem
@@ -254,7 +254,12 @@ class Certificate:
 
 
 def bound_kernel(
-    problem: MaxCutProblem, *, max_memory: int = 2**29, relaxation: Relaxation | None = None, **options: Any
+    problem: MaxCutProblem,
+    *,
+    max_memory: int = 2**29,
+    relaxation: Relaxation | None = None,
+    plan: EliminationPlan | None = None,
+    **options: Any,
 ) -> KernelBound:
     """Return a bound on the cuts of a kernel: all cuts up to 12 vertices, the relaxation above.
 
@@ -266,6 +271,8 @@ def bound_kernel(
         Limit in bytes for the factorisation.
     relaxation : Relaxation, optional
         One that is already known.
+    plan : EliminationPlan, optional
+        An elimination order that is already known.
     **options
         Passed to `solve_relaxation`: ``tol``, ``max_products``, ``time_limit``, ...
 
@@ -278,7 +285,7 @@ def bound_kernel(
         value, side = best_cut_exhaustive(problem)
         return KernelBound(int(value), side, None, None)
     solved = solve_relaxation(problem, **options) if relaxation is None else relaxation
-    dual = prove_bound(problem, solved.multipliers, max_memory=max_memory)
+    dual = prove_bound(problem, solved.multipliers, max_memory=max_memory, plan=plan)
     return KernelBound(None if dual.upper_bound is None else int(dual.upper_bound), None, solved, dual)
 
 

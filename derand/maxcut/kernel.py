@@ -9,10 +9,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from derand.exceptions import BudgetExceededError
+from derand.maxcut.bound import unproved_bound
 from derand.maxcut.canonical import canonical_order
 from derand.maxcut.certificate import KernelBound, bound_kernel
 from derand.maxcut.clock import Clock
 from derand.maxcut.derandomize import Derandomization, derandomize
+from derand.maxcut.elimination import EliminationPlan, plan_elimination
 from derand.maxcut.exhaustive import best_cut_exhaustive
 from derand.maxcut.local_search import one_flip, tabu_search
 from derand.maxcut.multistart import StartSettings, search_starts
@@ -86,6 +89,8 @@ class KernelSolver:
         self.derandomization: Derandomization | None = None
         self.is_rounded = False
         self._relaxation: Relaxation | None = None
+        self._plan: EliminationPlan | None = None
+        self._obstacle = ""
         # The stages see the vertices in an order of the graph itself, so that labels don't matter for the value.
         self._order: IndexArray = canonical_order(problem) if problem.n <= _LARGE else np.arange(problem.n)
         self._ordered = problem.subproblem(self._order) if problem.n <= _LARGE else problem
@@ -111,13 +116,7 @@ class KernelSolver:
         if self.clock.is_over():
             return
         is_large = self.problem.n > _LARGE
-        relaxation = solve_relaxation(
-            self._ordered,
-            tol=_BOUND_TOL if self.settings.bound and not is_large else _CUT_TOL,
-            max_rank=8 if is_large else None,
-            max_products=_LARGE_PRODUCTS if is_large else 4000,
-            time_limit=self.clock.remaining(0.3 * self.share),
-        )
+        relaxation = self._solve_relaxation(is_large)
         self._relaxation = replace(
             relaxation,
             vectors=self._restored(relaxation.vectors),
@@ -139,6 +138,27 @@ class KernelSolver:
         self._keep(self._restored(improved))
         self.notify("derandomization")
 
+    def _solve_relaxation(self, is_large: bool) -> Relaxation:
+        """Return the relaxation, solved as hard as what follows can use."""
+        # Looking for an elimination order is cheap against solving hard for a proof that turns out to be impossible.
+        if self.settings.bound and self.problem.n > _EARLY_BOUND:
+            self._find_plan()
+        return solve_relaxation(
+            self._ordered,
+            tol=_BOUND_TOL if self.settings.bound and not is_large and not self._obstacle else _CUT_TOL,
+            max_rank=8 if is_large else None,
+            # Without a proof to serve, products that only polish the factor aren't worth their cost.
+            max_products=_LARGE_PRODUCTS if is_large else None if self._obstacle else 4000,
+            time_limit=self.clock.remaining(0.3 * self.share),
+        )
+
+    def _find_plan(self) -> None:
+        """Find an elimination order for the proof, or why there's none within the limit on memory."""
+        try:
+            self._plan = plan_elimination(self.problem.adjacency)
+        except BudgetExceededError as error:
+            self._obstacle = str(error)
+
     def early_bound(self) -> None:
         """Prove the bound where that is cheap against the search."""
         if self.problem.n <= _EARLY_BOUND:
@@ -147,7 +167,12 @@ class KernelSolver:
     def late_bound(self) -> None:
         """Prove the bound where there isn't one yet."""
         if self.settings.bound and self.bound is None and self._relaxation is not None and not self.clock.is_over():
-            self.bound = bound_kernel(self.problem, relaxation=self._relaxation)
+            solved = self._relaxation
+            if self._obstacle:
+                dual = unproved_bound(self.problem, solved.multipliers, self._obstacle)
+                self.bound = KernelBound(None, None, solved, dual)
+            else:
+                self.bound = bound_kernel(self.problem, relaxation=solved, plan=self._plan)
             self.notify("bound")
 
     def search(self) -> None:

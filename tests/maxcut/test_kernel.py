@@ -1,9 +1,12 @@
 """Stages of one kernel: what each of them leaves behind."""
 
+import functools
+
 import numpy as np
 import pytest
 
 from derand.maxcut.clock import Clock
+from derand.maxcut.elimination import plan_elimination
 from derand.maxcut.kernel import KernelSolver, Settings
 from derand.maxcut.problem import MaxCutProblem
 from tests.maxcut.graphs import brute_force, karloff, petersen, random_graph, torus
@@ -80,3 +83,35 @@ def test_labels_do_not_matter(size, n_labellings):
         kernel.search()
         values.append((relabelled.cut_value(kernel.rounded), rounded, relabelled.cut_value(kernel.side)))
     assert values == values[:1] * n_labellings
+
+
+def test_a_proof_out_of_reach_costs_no_hard_relaxation(monkeypatch):
+    # A limit of nothing below the proofs: the order is refused, and neither the cut nor the estimate suffers much.
+    problem = random_graph(np.random.default_rng(3), 200, 800)
+    hard = solver(problem)
+    hard.relax()
+    monkeypatch.setattr("derand.maxcut.kernel._EARLY_BOUND", 100)
+    refuse = functools.partial(plan_elimination, max_memory=1000, core=10)
+    monkeypatch.setattr("derand.maxcut.kernel.plan_elimination", refuse)
+    kernel = solver(problem)
+    kernel.relax()
+    kernel.late_bound()
+    assert kernel.bound.upper_bound is None
+    assert not kernel.bound.dual.is_proved
+    assert "bytes" in kernel.bound.dual.reason
+    assert kernel.bound.relaxation.n_products < hard._relaxation.n_products
+    assert kernel.bound.dual.estimate == pytest.approx(hard._relaxation.value, rel=1e-3)
+    expected = kernel.chain[0]
+    assert problem.cut_value(kernel.rounded) >= expected - 1e-9
+
+
+def test_an_order_found_before_the_relaxation_serves_the_proof(monkeypatch):
+    problem = random_graph(np.random.default_rng(3), 200, 800)
+    plain = solver(problem)
+    monkeypatch.setattr("derand.maxcut.kernel._EARLY_BOUND", 100)
+    planned = solver(problem)
+    for kernel in (plain, planned):
+        kernel.relax()
+        kernel.late_bound()
+    assert planned.bound.upper_bound == plain.bound.upper_bound
+    np.testing.assert_array_equal(planned.bound.dual.dual, plain.bound.dual.dual)
