@@ -3,8 +3,8 @@
 Run ``python -m tests.benchmarks.maxcut_quality [--effort E] [--peers] [NAME ...]`` with DERAND_MAXCUT_DATA
 naming a folder that holds ``best_known.csv`` and graphs in rudy format below it. Every graph gets one line: the
 best-known value, the derandomized cut by itself, the best of 1,000 random hyperplanes of the same relaxation,
-the result, CPU seconds of this process; with ``--peers`` the value that simulated annealing of dwave-samplers
-and MQLib's BURER2002 reach when they are given the same CPU time (where installed).
+the result, CPU seconds of this process; with ``--peers`` the value that simulated annealing of dwave-samplers,
+MQLib's BURER2002 and simulated-bifurcation reach when they are given the same CPU time (where installed).
 """
 
 from __future__ import annotations
@@ -70,7 +70,25 @@ def burer_peer(problem: MaxCutProblem, seconds: float) -> float:
     return float(MQLib.runHeuristic("BURER2002", instance, seconds, lambda _: 1, 100)["objval"])
 
 
-PEERS = {"dwave-sa": annealing_peer, "BURER2002": burer_peer}
+def bifurcation_peer(problem: MaxCutProblem, seconds: float) -> float:
+    """Return the best cut of simulated-bifurcation in about the given CPU time, both modes in turn, on one thread."""
+    import simulated_bifurcation
+    import torch
+
+    torch.set_num_threads(1)
+    matrix = torch.tensor(problem.adjacency.toarray(), dtype=torch.float32)
+    options = {"domain": "spin", "agents": 16, "max_steps": 2000, "early_stopping": False, "verbose": False}
+    start, best, runs = time.process_time(), -math.inf, 0
+    while runs == 0 or time.process_time() - start < seconds:
+        torch.manual_seed(runs)
+        mode = ("discrete", "ballistic")[runs % 2]
+        spins = simulated_bifurcation.minimize(matrix, mode=mode, **options)[0].numpy()
+        best = max(best, float(problem.cut_value(np.where(spins > 0, 1, -1).astype(np.int8))))
+        runs += 1
+    return best
+
+
+PEERS = {"dwave-sa": annealing_peer, "BURER2002": burer_peer, "simulated-bifurcation": bifurcation_peer}
 
 
 def hyperplane_value(problem: MaxCutProblem) -> float:
