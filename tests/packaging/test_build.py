@@ -34,6 +34,9 @@ print(json.dumps({
 }))
 """
 
+_FILES = ("conformance/test_command_line.py", "test_results.py", "test_cli.py")
+WHEEL_TESTS = (*_FILES, "io", "graphs", "sweeps", "commands")
+
 pytestmark = pytest.mark.slow
 
 
@@ -101,6 +104,22 @@ def test_sdist_holds_what_the_tests_need(builds):
     with tarfile.open(sdist) as archive:
         tops = {name.split("/")[1] for name in archive.getnames()}
     assert {"derand", "tests", "docs", "examples", ".ci", "README.md", "LICENSE", "pyproject.toml"} <= tops
+
+
+def test_installed_wheel_passes_the_tests_of_the_sdist(builds, tmp_path):
+    """Of the tests, those that need no source tree next to them and reach every command, file format and result."""
+    (wheel,), (sdist,) = builds[0].glob("*.whl"), builds[0].glob("*.tar.gz")
+    python = _environment(tmp_path / "env")
+    _run(python, "-m", "pip", "install", "--quiet", f"{wheel}[test]")
+    with tarfile.open(sdist) as archive:
+        archive.extractall(tmp_path, filter="data")
+    (source,) = (path for path in tmp_path.iterdir() if path.name.startswith("derand-"))
+    shutil.rmtree(source / "derand")  # what is imported now is the wheel
+    where = _run(python, "-c", "import derand; print(derand.__file__)", cwd=source)
+    assert str(tmp_path / "env") in where
+    folders = [f"tests/{name}" for name in WHEEL_TESTS]
+    report = _run(python, "-m", "pytest", "-q", "-n", "0", *folders, cwd=source)
+    assert " passed" in report
 
 
 def test_wheel_works_in_a_fresh_environment(builds, tmp_path):
