@@ -1,4 +1,4 @@
-"""How long the plateau of the quadratic model holds a student that starts from random weights."""
+"""How long the plateau holds a student that starts from random weights."""
 
 from __future__ import annotations
 
@@ -14,6 +14,8 @@ from derand.exceptions import BudgetExceededError, InputError
 from derand.teacher_student.late import best_loss
 from derand.teacher_student.parameters import Parameters, assemble
 from derand.teacher_student.plateau import Plateau, check_start_norm, find_plateau, gathered_noise
+from derand.teacher_student.stability import copy_of_teacher
+from derand.teacher_student.stationary import NumericalPlateau, find_numerical_plateau
 from derand.teacher_student.trajectory import integrate
 
 __all__ = ["EscapeTime", "Start", "find_escape_time"]
@@ -21,6 +23,7 @@ __all__ = ["EscapeTime", "Start", "find_escape_time"]
 _GRID = 1500
 _RTOL = 1e-10
 _MOST_OVERLAPS = 20_000
+_LEGS = 6  # of the search for the time where the approach to the plateau isn't known in closed form
 
 
 class EscapeTime(NamedTuple):
@@ -84,13 +87,21 @@ def find_escape_time(
     BudgetExceededError
         If p (p + p_star) is above 20,000, whose integration on a fine grid would take minutes.
     """
-    if parameters.is_plain and parameters.p * (parameters.p + parameters.p_star) > _MOST_OVERLAPS:
+    if parameters.p * (parameters.p + parameters.p_star) > _MOST_OVERLAPS:
         raise BudgetExceededError(f"escape times are for at most {_MOST_OVERLAPS} overlaps: take smaller p or p_star")
     n_inputs = check_scalar(start.N, "N", low=float(parameters.p + parameters.p_star), high=math.inf, high_open=True)
-    spot = find_plateau(parameters, second_order=second_order)
-    q0 = check_start_norm(start.q0, spot)
-    if spot.escape_rates[0] <= 0.0:
-        raise InputError("lr is beyond the largest one at which the plateau can be left")
+    spot: Plateau | NumericalPlateau
+    if parameters.is_plain:
+        spot = find_plateau(parameters, second_order=second_order)
+        q0, least = check_start_norm(start.q0, spot), 0.0
+    else:
+        if fluctuations:
+            raise InputError("fluctuations must be False: their size is known for the plain quadratic model only")
+        _require_zero_loss(parameters)
+        spot = find_numerical_plateau(parameters, second_order=second_order, q0=start.q0)
+        q0, least = float(start.q0), spot.rate_error
+    if spot.escape_rates[0] <= least:
+        raise InputError("the plateau isn't left: lr is beyond the largest one, or the flow goes straight to its end")
     noise = gathered_noise(parameters, q0) if fluctuations else np.zeros(parameters.p_star)
     sizes, vectors = _principal(parameters)
     if start.n_starts is None:
@@ -99,7 +110,10 @@ def find_escape_time(
         shape = (check_int(start.n_starts, "n_starts", low=2, high=100_000), parameters.p, parameters.p_star)
         rho = check_rng(rng).standard_normal(shape) * (sizes * np.sqrt(1.0 + noise))
     rho = math.sqrt(q0 / n_inputs) * rho @ vectors.T
-    times = _half_times(parameters, rho, q0, spot, second_order)
+    if isinstance(spot, Plateau):
+        times = _half_times(parameters, rho, q0, spot, second_order)
+    else:
+        times = _numerical_half_times(parameters, rho, q0, spot, second_order)
     error = float(np.std(times, ddof=1) / math.sqrt(times.size)) if times.size > 1 else math.nan
     rate = float(spot.escape_rates[0])
     constant = float(np.mean(2.0 * rate * times + np.log(np.sum(rho**2, axis=(-2, -1)))))
@@ -112,10 +126,7 @@ def _half_times(parameters: Parameters, rho: FloatArray, q0: float, spot: Platea
     target = 0.5 * (spot.loss + best_loss(parameters))
     weakest = float(np.min(np.sum(rho**2, axis=(-2, -1)))) * min(1.0, spot.q / q0)
     alphas = np.linspace(0.0, (max(math.log(spot.q / weakest), 0.0) + 30.0) / (2.0 * rate), _GRID)
-    starts = np.broadcast_to(q0 * np.eye(parameters.p), (rho.shape[0], parameters.p, parameters.p))
-    sigma = assemble(parameters, rho, starts)
-    if np.any(np.linalg.eigvalsh(sigma)[:, 0] < 0.0):
-        raise InputError("N is too small: random overlaps of this size with Q = q0 I aren't realisable")
+    starts = _isotropic(parameters, rho, q0)
     run = integrate(parameters, rho, starts, alphas, second_order=second_order, n_inputs=None, rtol=_RTOL)
     below = run.loss < target
     # A start with small norms may pass the target on its way up to the plateau: count from the highest loss on.
@@ -124,6 +135,46 @@ def _half_times(parameters: Parameters, rho: FloatArray, q0: float, spot: Platea
     if not run.success or not np.all(np.any(below, axis=1)) or np.any(below[:, 0]):
         raise InputError("with this lr, noise and N the loss doesn't pass from a plateau to half its height")
     return np.array([_crossing(alphas, loss, target) for loss in run.loss])
+
+
+def _require_zero_loss(parameters: Parameters) -> None:
+    """Raise InputError unless the smallest loss is known to be zero and the norms are free."""
+    if parameters.constraint is not None:
+        raise InputError("the escape time needs free norms: the smallest loss under a constraint isn't known")
+    copy_of_teacher(parameters)
+
+
+def _isotropic(parameters: Parameters, rho: FloatArray, q0: float) -> FloatArray:
+    """Return Q = q0 I for each start, shape (members, p, p)."""
+    starts = np.broadcast_to(q0 * np.eye(parameters.p), (rho.shape[0], parameters.p, parameters.p))
+    if np.any(np.linalg.eigvalsh(assemble(parameters, rho, starts))[:, 0] < 0.0):
+        raise InputError("N is too small: random overlaps of this size with Q = q0 I aren't realisable")
+    return starts
+
+
+def _numerical_half_times(
+    parameters: Parameters, rho: FloatArray, q0: float, spot: NumericalPlateau, second_order: bool
+) -> FloatArray:
+    """Return what `_half_times` does where only the fixed point is known: legs of a growth time until all are down."""
+    target, Q = 0.5 * spot.loss, _isotropic(parameters, rho, q0)
+    weakest = float(np.min(np.sum(rho**2, axis=(-2, -1)))) / q0
+    length = (max(-math.log(weakest), 0.0) + 10.0) / (2.0 * float(spot.escape_rates[0]))
+    grid = np.linspace(0.0, length, _GRID)
+    times, waiting = np.full(rho.shape[0], math.nan), np.arange(rho.shape[0])
+    for leg in range(_LEGS):
+        run = integrate(parameters, rho, Q, grid, second_order=second_order, n_inputs=None, rtol=_RTOL)
+        if not run.success:
+            break
+        # On the way to the plateau a start with small norms may have a smaller loss than there.
+        settled = (np.arange(_GRID) >= np.argmax(run.loss, axis=1)[:, None]) | (leg > 0)
+        is_down = np.any((run.loss < target) & settled, axis=1) & (run.loss[:, -1] < target)
+        for member in np.flatnonzero(is_down):
+            loss = np.where(settled[member], run.loss[member], math.inf)
+            times[waiting[member]] = leg * length + _crossing(grid, loss, target)
+        waiting, rho, Q = waiting[~is_down], run.rho[~is_down, -1], run.Q[~is_down, -1]
+        if not waiting.size:
+            return times
+    raise InputError("with this lr, noise and N the loss doesn't pass from a plateau to half its height")
 
 
 def _crossing(alphas: FloatArray, loss: FloatArray, target: float) -> float:

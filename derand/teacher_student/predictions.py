@@ -156,6 +156,11 @@ class QuadraticPredictions:
         squared norm q0 N.  For gradient flow q0 doesn't matter, since rho / sqrt(Q) grows at the same rate while the
         norms settle.
 
+        For other activations and second layers Lambda is the largest eigenvalue at the numerical `plateau`, and
+        half-way down means half its loss, so a solution of zero loss must exist.  A plateau on which the students
+        already overlap with the teacher, as for erf, is left along differences between them; where it is approached
+        more slowly than it is left, c grows with log N until that is very large.
+
         Parameters
         ----------
         N : float
@@ -169,7 +174,8 @@ class QuadraticPredictions:
             False for gradient flow.
         fluctuations : bool, default False
             Multiply the variances of the overlaps with the teacher's directions by 1 + kappa_l, for the noise that real
-            SGD gathers until it leaves the plateau; see `overlap_law`.  It doesn't vanish as N grows.
+            SGD gathers until it leaves the plateau; see `overlap_law`.  It doesn't vanish as N grows.  For the plain
+            quadratic model only.
         rng : None, int or Generator
             For the random starts.
 
@@ -181,7 +187,11 @@ class QuadraticPredictions:
         Raises
         ------
         InputError
-            If there is no plateau, it isn't left or isn't reached from q0, or an argument is out of range.
+            If there is no plateau, it isn't left or isn't reached from q0, or an argument is out of range; outside the
+            plain quadratic model also if copies of the teacher's vectors are no solution, the norms are constrained,
+            or the second layer is trained.
+        NonConvergenceError
+            If a numerical plateau wasn't found.
         BudgetExceededError
             If p (p + p_star) is above 20,000.
         """

@@ -1,15 +1,18 @@
 """Distortion of learned maps against random projections, principal axes and a lower bound, on the same data in one run.
 
-Run ``python -m tests.benchmarks.embedding [--scale N] [--path] [--least] [--held-out] [NAME ...]``.  Without options:
-the table of data sets at their dimensions.  Every distortion is the maximum over all pairs, by explicit differences in
-double precision; random and principal maps are given their best scale.  ``--scale N`` fits N patches and prints the CPU
-time in units of one full scan and the largest resident memory; ``--path`` runs method="derand" from ten seeds;
-``--least`` finds the least dimension for eps = 0.1; ``--held-out`` measures new points.
+Run ``python -m tests.benchmarks.embedding [--scale N] [--path] [--least] [--held-out] [--bounds] [--bits] [NAME ...]``.
+Without options: the table of data sets at their dimensions.  Every distortion is the maximum over all pairs, by
+explicit differences in double precision; random and principal maps are given their best scale.  ``--scale N`` fits N
+patches and prints the CPU time in units of one full scan and the largest resident memory; ``--path`` runs
+method="derand" from ten seeds; ``--least`` finds the least dimension for eps = 0.1; ``--held-out`` measures new points;
+``--bounds`` sets the lower bounds against all maps on 50 random sets; ``--bits`` compares fits with 1 and 2 threads and
+jobs.
 """
 
 from __future__ import annotations
 
 import argparse
+import hashlib
 import resource
 import time
 from typing import Any
@@ -17,10 +20,12 @@ from typing import Any
 import numpy as np
 from sklearn.datasets import load_breast_cancer, load_digits, load_sample_images
 from sklearn.decomposition import PCA
+from sklearn.manifold import MDS
 from sklearn.neighbors import NearestNeighbors
 from sklearn.random_projection import GaussianRandomProjection, SparseRandomProjection, johnson_lindenstrauss_min_dim
 
-from derand.embedding import distortion_report, jl_min_dim, learn_embedding, linear_lower_bound
+from derand._utils.threads import blas_threads
+from derand.embedding import distortion_report, embedding_lower_bound, jl_min_dim, learn_embedding, linear_lower_bound
 from derand.estimators import LearnedJL
 
 #: Images of scikit-image that need no download.
@@ -154,24 +159,74 @@ def held_out() -> None:
             )
 
 
+def random_points(seed: int) -> Any:
+    """Return points of a random number, dimension and law."""
+    rng = np.random.default_rng(seed)
+    n, d = int(rng.integers(15, 90)), int(rng.integers(4, 50))
+    if seed % 5 == 0:  # an ill-conditioned cloud
+        return rng.standard_normal((n, d)) * np.geomspace(1.0, 1e-3, d)
+    if seed % 5 == 1:  # clusters
+        return 8.0 * rng.standard_normal((4, d))[rng.integers(0, 4, n)] + rng.standard_normal((n, d))
+    if seed % 5 == 2:  # heavy tails
+        return rng.standard_t(1.5, (n, d))
+    if seed % 5 == 3:  # a grid, with equal distances and duplicates
+        return rng.integers(0, 3, (n, d)).astype(float)
+    return rng.standard_normal((n, d))
+
+
+def bounds(n_sets: int = 50) -> None:
+    """Set lower bounds against maps: any map's against all, linear maps' against linear ones, at their best scale."""
+    n_broken, closest = 0, {"any map": np.inf, "linear": np.inf}
+    for seed in range(n_sets):
+        X, rng = random_points(seed), np.random.default_rng(1000 + seed)
+        k = int(rng.integers(1, max(2, min(X.shape) // 3)))
+        learned = learn_embedding(X, k).components
+        linear = [learned, PCA(k).fit(X).components_, *rng.standard_normal((5, k, X.shape[1]))]
+        images = [X @ M.T for M in linear]
+        images.append(MDS(k, n_init=1, init="random", random_state=seed, normalized_stress=False).fit_transform(X))
+        apart = [np.square(Y[:, None] - Y).sum(axis=2)[np.triu_indices(len(X), 1)] for Y in (X, *images)]
+        ratios = [each[apart[0] > 0.0] / apart[0][apart[0] > 0.0] for each in apart[1:]]
+        found = [(r.max() - r.min()) / (r.max() + r.min()) for r in ratios]
+        for name, bound, reached in (
+            ("any map", embedding_lower_bound(X, k).value, min(found)),
+            ("linear", linear_lower_bound(X, k, M=learned).value, min(found[:-1])),
+        ):
+            n_broken += bound > reached * (1.0 + 1e-9)
+            closest[name] = min(closest[name], reached / bound if bound > 0.0 else np.inf)
+    print(
+        f"lower bounds on {n_sets} random sets: {n_broken} above the distortion of a map (bar 0), least ratio {closest}"
+    )
+
+
+def bits() -> None:
+    """Compare the bits of maps and reports for 1 and 2 threads of BLAS and 1 and 2 jobs."""
+    for name, k in (("digits", 16), ("cancer", 5)):
+        seen = set()
+        for threads in (1, 2):
+            for jobs in (1, 2):
+                with blas_threads(threads):
+                    fit = LearnedJL(k, n_jobs=jobs).fit(DATA[name]())
+                said = fit.components_.tobytes() + np.float64([fit.distortion_, fit.mean_distortion_]).tobytes()
+                seen.add(hashlib.sha256(said).hexdigest())
+        print(f"{name} k={k}: {len(seen)} different outcomes of 4 for threads x jobs in {{1, 2}} (bar 1)", flush=True)
+
+
 def main() -> None:
     """Read the options and print what they ask for."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("names", nargs="*", default=[])
     parser.add_argument("--scale", type=int)
     parser.add_argument("--n-random", type=int, default=100)
-    for option in ("path", "least", "held-out"):
-        parser.add_argument(f"--{option}", action="store_true")
+    parts = {"path": path, "least": least, "held_out": held_out, "bounds": bounds, "bits": bits}
+    for option in parts:
+        parser.add_argument(f"--{option.replace('_', '-')}", action="store_true")
     args = parser.parse_args()
     if args.scale:
         scale(args.scale)
-    if args.path:
-        path()
-    if args.least:
-        least()
-    if args.held_out:
-        held_out()
-    if not (args.scale or args.path or args.least or args.held_out):
+    chosen = [part for option, part in parts.items() if getattr(args, option)]
+    for part in chosen:
+        part()
+    if not args.scale and not chosen:
         for name, k in TABLE:
             if not args.names or name in args.names:
                 row(name, k, args.n_random)

@@ -94,3 +94,39 @@ def test_bad_arguments():
         TeacherStudent(4, 2).escape_time(1e6, n_starts=1)
     with pytest.raises(InputError, match="left"):
         TeacherStudent(1, 4, noise=3.0, lr=TeacherStudent(1, 4, noise=3.0).critical_lr().escape * 1.01).escape_time(1e6)
+
+
+def test_equal_second_layers_are_a_rescaled_plain_model():
+    """f = (c/p) sum z^2 is the plain student of weights sqrt(c) W, whose learning rate is c times as large."""
+    plain = TeacherStudent(2, 2, lr=0.1)
+    scaled = TeacherStudent(2, 2, lr=0.05, second_layer=[2.0, 2.0], teacher_second_layer=[1.0, 1.0])
+    for n_starts in (None, 3):
+        one = plain.escape_time(1e6, q0=1.2, n_starts=n_starts, rng=4)
+        two = scaled.escape_time(1e6, q0=0.6, n_starts=n_starts, rng=4)
+        assert math.isclose(one.time, two.time, rel_tol=1e-6)
+        assert math.isclose(one.rate, two.rate, rel_tol=1e-8)
+
+
+def test_error_functions_leave_the_symmetric_plateau():
+    """At the time found the loss of the same start is half of the plateau's; far out, times grow at the rate's pace."""
+    model = TeacherStudent(2, 2, "erf", lr=0.5)
+    found, spot = model.escape_time(1e10), model.plateau()
+    run = model.solve(math.sqrt(2e-10) * np.eye(2), np.eye(2), [0.0, found.time], rtol=1e-10)
+    assert math.isclose(run.loss[-1], 0.5 * spot.loss, rel_tol=1e-4)
+    # The plateau is approached more slowly than it is left, so the asymptotic pace comes late.
+    times = [model.escape_time(n).time for n in (1e14, 1e18)]
+    assert math.isclose(times[1] - times[0], math.log(1e4) / (2 * found.rate), rel_tol=0.03)
+
+
+@pytest.mark.parametrize(
+    ("setting", "options", "message"),
+    [
+        ({"p": 2, "p_star": 2, "activation": "erf"}, {"fluctuations": True}, "fluctuations"),
+        ({"p": 1, "p_star": 2, "activation": "erf"}, {}, "no standard solution"),
+        ({"p": 1, "p_star": 1, "activation": "relu", "lr": 0.1}, {}, "isn't left"),
+        ({"p": 2, "p_star": 2, "constraint": "norm"}, {}, "free norms"),
+    ],
+)
+def test_what_has_no_escape_time_is_refused_by_name(setting, options, message):
+    with pytest.raises(InputError, match=message):
+        TeacherStudent(**setting).escape_time(1e6, **options)

@@ -29,7 +29,6 @@ def test_every_closed_form_refuses_other_models(model):
         model.tail,
         model.solution_manifold_dimension,
         model.overlap_law,
-        lambda: model.escape_time(1e6),
         lambda: model.selected_solution(rho, Q),
     ]
     for call in calls:
