@@ -5,10 +5,11 @@ from __future__ import annotations
 import argparse
 import math
 import time
+import warnings
 from typing import Any
 
 from derand.commands.console import ExitCode, Progress, add_output_options, save_plot, write_json
-from derand.exceptions import InputError
+from derand.exceptions import InputError, PrecisionWarning
 from derand.spectral import ACTIVATIONS, LOSSES, DeltaAlg, MultiIndexLink, NNThreshold, as_loss, nn_threshold
 
 __all__ = ["configure", "run"]
@@ -30,6 +31,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--t", type=int, nargs="+", default=[0], metavar="T", help="numbers of steps (default: 0)")
     parser.add_argument("--samples", type=int, default=1 << 16, metavar="N", help="samples of the dynamics, 2^q")
     parser.add_argument("--replicas", type=int, default=4, metavar="R", help="replicas for the error bar")
+    parser.add_argument("--rtol", type=float, metavar="X", help="add replicas until the relative error is this small")
+    parser.add_argument(
+        "--max-samples", type=int, default=1 << 24, metavar="N", help="samples over all replicas, at most"
+    )
     add_output_options(parser, seed=True, time_limit=True, plot=True)
 
 
@@ -45,7 +50,7 @@ def run(args: argparse.Namespace) -> int:
     -------
     int
         The exit code.  An infinite threshold is null, with the reason beside it; after an interruption or the time
-        limit the document holds those times that are done, at least one.
+        limit the document holds those times that are done, at least one; it is 3, too, where --rtol wasn't reached.
 
     Raises
     ------
@@ -99,27 +104,33 @@ def _network_thresholds(
                 return found, ExitCode.STOPPED_EARLY
             progress.say(f"delta_NN at t = {t}")
             found.append((t, _threshold(args, link, t)))
+            progress.say(f"delta_NN = {found[-1][1].value:.6g} +- {found[-1][1].error:.2g}")
     except KeyboardInterrupt:
         if not found:
             raise
         return found, ExitCode.INTERRUPTED
-    return found, ExitCode.SOLVED
+    is_precise = args.rtol is None or all(value.error <= args.rtol * value.value for _, value in found)
+    return found, ExitCode.SOLVED if is_precise else ExitCode.STOPPED_EARLY
 
 
 def _threshold(args: argparse.Namespace, link: MultiIndexLink, t: int) -> NNThreshold:
     """Return delta_NN at one time."""
-    return nn_threshold(
-        args.activation,
-        as_loss(args.loss, args.scale),
-        link,
-        args.init,
-        args.m,
-        eta=args.eta,
-        t=t,
-        n_samples=args.samples,
-        n_replicas=args.replicas,
-        rng=args.seed,
-    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", PrecisionWarning)  # the exit code says it
+        return nn_threshold(
+            args.activation,
+            as_loss(args.loss, args.scale),
+            link,
+            args.init,
+            args.m,
+            eta=args.eta,
+            t=t,
+            n_samples=args.samples,
+            n_replicas=args.replicas,
+            rtol=args.rtol,
+            max_samples=args.max_samples,
+            rng=args.seed,
+        )
 
 
 def _delta_alg(found: DeltaAlg) -> dict[str, Any]:

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.optimize import brentq
 
 from derand._utils.html import ResultRepr
 from derand._utils.rng import RNGLike, check_rng
 from derand._utils.validation import FloatArray, check_array, check_int, check_option, check_scalar
-from derand.exceptions import InputError, InputTypeError
+from derand.exceptions import InputError, InputTypeError, PrecisionWarning
 from derand.spectral.activations import as_activation
 from derand.spectral.dmft import DMFT
 from derand.spectral.fibres import Branches
@@ -23,6 +23,7 @@ from derand.spectral.link import MultiIndexLink
 from derand.spectral.losses import as_loss
 from derand.spectral.matrix_law import MatrixSpectralLaw
 from derand.spectral.network import make_network
+from derand.spectral.replicas import ReplicaMean, ReplicaRoots, replica_mean
 
 __all__ = ["NNThreshold", "nn_threshold"]
 
@@ -40,8 +41,8 @@ class NNThreshold(ResultRepr):
         From this ratio of samples to dimensions on the Hessian after t steps has a negative outlier along a hard
         direction; infinite where there is none.
     error : float
-        Quadrature: difference from a second resolution.  Dynamics: standard error over the replicas, and the change
-        from half as many samples.
+        Quadrature: difference from a second resolution.  Dynamics: standard error over the replicas, by Student's law,
+        and a third of their change from a quarter as many samples, for a bias that falls like 1/n.
     method : {"quadrature", "dynamics", "none"}
         How it was found.
     replicas : ndarray
@@ -75,6 +76,8 @@ def nn_threshold(
     b: Any = None,
     n_samples: int = 1 << 16,
     n_replicas: int = 4,
+    rtol: float | None = None,
+    max_samples: int = 1 << 24,
     rng: RNGLike = 0,
 ) -> NNThreshold:
     r"""Return delta_NN(t), from which on m times the Hessian after t steps has a negative outlier in a hard direction.
@@ -107,6 +110,11 @@ def nn_threshold(
         Samples of the dynamics, a power of two.
     n_replicas : int, default 4
         Independent scramblings for the error bar, at least 2.
+    rtol : float, optional
+        Relative error to reach: replicas are added, and their size doubled where the bias is in the way, until the
+        error is at most rtol times the value.  5e-4 gives three digits; begin with 8 replicas or more.
+    max_samples : int, default 2^24
+        Samples over all replicas after which no more are added for rtol.
     rng : None, int or Generator
         Source of the seeds.  For each replica the same random numbers are used at every delta.
 
@@ -122,10 +130,15 @@ def nn_threshold(
     InputTypeError
         If an argument has the wrong type.
 
+    Warns
+    -----
+    PrecisionWarning
+        If rtol wasn't reached within max_samples.
+
     Notes
     -----
     t = 0 with one neuron, or infinite width: quadrature, six digits and more.  Otherwise each evaluation runs the
-    `DMFT`; about ten for each replica.
+    `DMFT`, two or three times for each replica: secants begin at the mean of the replicas so far.
 
     References
     ----------
@@ -142,14 +155,39 @@ def nn_threshold(
     t = check_int(t, "t", low=0)
     n_samples = check_int(n_samples, "n_samples", low=2 * _COARSE)
     n_replicas = check_int(n_replicas, "n_replicas", low=2)
+    rtol = None if rtol is None else check_scalar(rtol, "rtol", low=0.0, low_open=True)
+    max_samples = check_int(max_samples, "max_samples", low=1)
     if math.isinf(problem.m):
         if t > 0:
             raise InputError("t must be 0 for infinite width: the limit of its dynamics isn't implemented")
         return problem.wide()
     if problem.m == 1 and t == 0 and problem.init == "random":
         return problem.single()
-    seeds = [int(seed) for seed in check_rng(rng).integers(0, 2**31, size=n_replicas)]
-    return _dynamic(problem, t, n_samples, seeds)
+    found = _dynamic(problem, t, _Sampling(n_samples, n_replicas, rtol, max_samples, check_rng(rng)))
+    if isinstance(found, str):
+        return NNThreshold(math.inf, 0.0, "none", np.zeros(0), found)
+    if rtol is not None and found.error > rtol * found.value:
+        warnings.warn(
+            f"the error {found.error:.2g} is above rtol * value = {rtol * found.value:.2g}; raise max_samples",
+            PrecisionWarning,
+            stacklevel=2,
+        )
+    return NNThreshold(found.value, found.error, "dynamics", found.values)
+
+
+@dataclass(frozen=True)
+class _Sampling:
+    """How many samples to take."""
+
+    n_samples: int
+    n_replicas: int
+    rtol: float | None
+    max_samples: int
+    rng: np.random.Generator
+
+    def draw(self) -> int:
+        """Return a fresh seed."""
+        return int(self.rng.integers(0, 2**31))
 
 
 @dataclass(frozen=True)
@@ -280,43 +318,34 @@ class _Problem:
         return SpectralLaw(G, v, support=support)
 
 
-def _dynamic(problem: _Problem, t: int, n_samples: int, seeds: list[int]) -> NNThreshold:
-    """Return the threshold from the dynamics."""
+def _dynamic(problem: _Problem, t: int, sampling: _Sampling) -> ReplicaMean | str:
+    """Return the threshold from the dynamics, or why there is none."""
 
     def excess(log_delta: float, size: int, seed: int) -> float:
         """Return the margin: negative where there is an outlier."""
         delta = math.exp(log_delta)
         return problem.law(delta, t, size, seed).margin(delta, "left", 0.0)
 
-    grid = np.log(np.array(_GRID))
-    coarse = np.array([excess(x, _COARSE, seeds[0]) for x in grid])
+    grid, seed = np.log(np.array(_GRID)), sampling.draw()
+    coarse = np.array([excess(x, _COARSE, seed) for x in grid])
     if np.all(np.isinf(coarse)):
-        return NNThreshold(math.inf, 0.0, "none", np.zeros(0), "the weights are unbounded below: there is no edge")
+        return "the weights are unbounded below: there is no edge"
     appears = np.flatnonzero((coarse[:-1] >= 0.0) & (coarse[1:] < 0.0))
     if not len(appears):
         where = f"at delta = {_GRID[0]:g} to {_GRID[-1]:g}"
-        reason = f"no outlier {where}" if coarse[0] >= 0.0 else f"there is an outlier {where}: no threshold in between"
-        return NNThreshold(math.inf, 0.0, "none", np.zeros(0), reason)
+        return f"no outlier {where}" if coarse[0] >= 0.0 else f"there is an outlier {where}: no threshold in between"
     last = int(appears[-1])
-    values = np.array([_root(excess, n_samples, seed, grid[last], grid[last + 1]) for seed in seeds])
-    smaller = np.array([_root(excess, n_samples // 2, seed, grid[last], grid[last + 1]) for seed in seeds])
-    spread = float(np.std(values, ddof=1)) / math.sqrt(len(values))
-    error = math.hypot(spread, float(np.mean(values) - np.mean(smaller)))
-    return NNThreshold(float(np.mean(values)), error, "dynamics", values)
+    size = sampling.n_samples
+    roots = ReplicaRoots(excess, grid[last], grid[last + 1], (max(_COARSE, size // 16), seed))
 
+    def root(size: int, seed: int) -> float:
+        """Return the threshold of one replica."""
+        return math.exp(roots.root(size, seed))
 
-def _root(excess: Callable[[float, int, int], float], size: int, seed: int, low: float, high: float) -> float:
-    """Return the threshold of one replica; the bracket of the small law is widened where need be."""
-    for _ in range(6):
-        if excess(low, size, seed) < 0.0:
-            low -= 0.3
-        elif excess(high, size, seed) >= 0.0:
-            high += 0.3
-        else:
-            break
-    else:
-        raise InputError("the threshold lies outside the range that a small sample shows; take more samples")
-    return math.exp(float(brentq(excess, low, high, args=(size, seed), xtol=2e-5)))
+    sizes = (size, max(_COARSE, size // 4))
+    return replica_mean(
+        root, sampling.draw, sizes, sampling.n_replicas, rtol=sampling.rtol, max_samples=sampling.max_samples
+    )
 
 
 def _restricted(law: SpectralLaw, hard: FloatArray) -> SpectralLaw:

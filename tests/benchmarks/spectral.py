@@ -207,7 +207,7 @@ def dynamics(product):
         )
 
 
-def blocks(product, d=1000, seeds=3):
+def blocks(product, d=1000, seeds=12):
     print("5. matrix law, 10^4 samples")
     for m in (2, 4):
         points = sobol_normal(1 << 14, m + 1, 0)[:10_000]  # independent ones would move the edge by about 1 %
@@ -222,11 +222,15 @@ def blocks(product, d=1000, seeds=3):
         )
         count = len(outliers) + 1
         shots = [model.run(0, hessian=[0], n_eigenvalues=count, rng=s).snapshots[0] for s in range(seeds)]
-        values = np.mean([shot.values for shot in shots], axis=0)
+        every = np.array([shot.values for shot in shots])
+        values, errors = np.mean(every, axis=0), np.std(every, axis=0, ddof=1) / seeds**0.5
         own = np.mean([shot.law().edges(4.0).left.value for shot in shots])
         edge = edges.left.value
         mean, deviation = law.extreme_eigenvalue(4.0, d, "left", random_weights=True)
-        shifts = ", ".join(f"{v / o.value - 1:+.2%}" for v, o in zip(values, outliers, strict=False))
+        shifts = ", ".join(
+            f"{v / o.value - 1:+.2%} (se {e / abs(o.value):.2%})"
+            for v, e, o in zip(values, errors, outliers, strict=False)
+        )
         ratios = (values[-1] / edge - 1, values[-1] / mean - 1, (values[-1] - own + edge) / mean - 1)
         print(
             f"        simulation d={d}, {seeds} seeds: outliers {shifts}; edge, of its mean in {d} dimensions, "
@@ -240,8 +244,14 @@ def network_thresholds(product):
     print("6. delta_NN")
     for activation in ("half-quad", "gelu"):
         for t in (0, 5, 10, 15):
-            found, cpu = timed(nn_threshold, activation, "pseudo-huber", "z**2", t=t, n_samples=1 << 18)
-            print(f"   {activation:9s} t={t:2d}: {found.value:.5f} +- {found.error:.5f}  {cpu:.1f} s", flush=True)
+            found, cpu = timed(
+                nn_threshold, activation, "pseudo-huber", "z**2", t=t, n_samples=1 << 18, n_replicas=8, rtol=5e-4
+            )
+            print(
+                f"   {activation:9s} t={t:2d}: {found.value:.5f} +- {found.error:.5f}, relative "
+                f"{found.error / found.value:.1e} (bar 5e-4), {len(found.replicas)} replicas  {cpu:.1f} s",
+                flush=True,
+            )
     for loss, scale in (("huber", 0.605), ("log-cosh", 0.45), ("pseudo-huber", 0.385)):
         pair = [nn_threshold(s, as_loss(loss, scale), "z**2", "zero_output", math.inf) for s in ("quad", "gelu")]
         print(f"   zero output, {loss} {scale}: " + ", ".join(f"{f.value:.6f} +- {f.error:.0e}" for f in pair))

@@ -74,6 +74,16 @@ def test_time_limit_ends_between_two_times(monkeypatch, capsys):
         assert [entry["t"] for entry in json.loads(capsys.readouterr().out)["delta_nn"]] == times
 
 
+def test_rtol_and_what_it_costs(capsys):
+    options = ["--link", "z**2", "--activation", "half-quad", "--t", "1", "--samples", "8192", "-q", "--rtol"]
+    assert _run(*options, "0.02") == 0
+    (found,) = json.loads(capsys.readouterr().out)["delta_nn"]
+    assert 0.0 < found["error"] <= 0.02 * found["value"]
+    assert _run(*options, "1e-6", "--max-samples", "1") == 3
+    (found,) = json.loads(capsys.readouterr().out)["delta_nn"]
+    assert found["error"] > 1e-6 * found["value"]
+
+
 def test_bad_settings(capsys):
     with pytest.raises(InputError, match="--plot"):
         _run("--link", "z**2", "--plot", "x.png", "-q")

@@ -3,7 +3,7 @@ import math
 import numpy as np
 import pytest
 
-from derand.exceptions import InputError, InputTypeError
+from derand.exceptions import InputError, InputTypeError, PrecisionWarning
 from derand.spectral import SpectralLaw, as_loss, nn_threshold
 
 
@@ -95,6 +95,31 @@ def test_dynamics_at_time_zero_is_the_quadrature():
     assert abs(np.mean(values) - exact) < 4 * np.std(values, ddof=1) / 2 + 1e-3
 
 
+def test_error_bar_of_the_dynamics_where_the_value_is_known():
+    """At the start the sampled law has the threshold of the exact one: six adaptive runs against it."""
+    from derand.spectral.threshold import _dynamic, _Problem, _Sampling
+
+    problem = _Problem.checked("half-quad", "pseudo-huber", "z**2", "random", 1, eta=0.2, a=None, b=None)
+    exact = nn_threshold("half-quad", "pseudo-huber", "z**2").value
+    runs = [
+        _dynamic(problem, 0, _Sampling(1 << 14, 8, 2e-3, 1 << 22, np.random.default_rng(seed))) for seed in range(6)
+    ]
+    scores = np.array([(run.value - exact) / run.error for run in runs])
+    assert all(run.error <= 2e-3 * run.value for run in runs)
+    assert np.all(np.abs(scores) < 3.0)
+    assert np.sqrt(np.mean(scores**2)) < 1.6  # of six standard normals: exceeded once in 60, were the bias term nothing
+
+
+def test_rtol_is_reached_or_a_warning_says_that_it_is_not():
+    setting = {"t": 1, "n_samples": 1 << 13, "n_replicas": 4}
+    found = nn_threshold("half-quad", "pseudo-huber", "z**2", rtol=4e-3, **setting)
+    assert found.error <= 4e-3 * found.value
+    with pytest.warns(PrecisionWarning, match="max_samples"):
+        short = nn_threshold("half-quad", "pseudo-huber", "z**2", rtol=1e-6, max_samples=1, **setting)
+    assert len(short.replicas) == 4
+    assert abs(short.value - found.value) < 4.0 * np.hypot(short.error, found.error)
+
+
 def test_bad_arguments():
     with pytest.raises(InputError, match="t must be 0"):
         nn_threshold("quad", "huber", "z**2", "zero_output", math.inf, t=3)
@@ -104,6 +129,9 @@ def test_bad_arguments():
         nn_threshold("quad", "huber", "z**2", "zero_output", 3)
     with pytest.raises(InputError, match="no hard direction"):
         nn_threshold("quad", "huber", "z")
+    for name, value in (("rtol", 0.0), ("max_samples", 0)):
+        with pytest.raises(InputError, match=name):
+            nn_threshold("quad", "huber", "z**2", t=1, **{name: value})
     with pytest.raises(InputError, match="init"):
         nn_threshold("quad", "huber", "z**2", "warm")
     with pytest.raises(InputTypeError, match="link"):
