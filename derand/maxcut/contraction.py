@@ -10,6 +10,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.sparse.csgraph import connected_components
 
+from derand._utils.distinct import distinct_rows
 from derand.exceptions import InputError
 from derand.maxcut.problem import IndexArray, MaxCutProblem, SideArray
 
@@ -86,8 +87,7 @@ def contract_agreement(problem: MaxCutProblem, sides: SideArray) -> Contraction:
         raise InputError(f"sides must have shape ({problem.n}, K) with K >= 1, got {sides.shape}")
     reference = np.ascontiguousarray(sides[:, 0])
     pattern = np.packbits(sides != reference[:, None], axis=1)
-    _, key = np.unique(pattern, axis=0, return_inverse=True)
-    key = key.reshape(-1)
+    _, key = distinct_rows(pattern)
     heads, tails = problem.heads, problem.tails
     n_groups, labels = _components(problem.n, heads, tails, np.flatnonzero(key[heads] == key[tails]))
     signs = reference[heads].astype(np.int64) * reference[tails]

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from derand._utils.distinct import distinct_columns
 from derand.maxcut.annealing import PopulationAnnealer, replica_cut_values
 from derand.maxcut.clock import Clock
 from derand.maxcut.contraction import Contraction, contract_agreement
@@ -46,7 +47,7 @@ class SearchRun:
 
 def best_columns(problem: MaxCutProblem, sides: SideArray, count: int) -> SideArray:
     """Return the ``count`` best distinct columns, best first."""
-    distinct = sides[:, np.sort(np.unique(sides, axis=1, return_index=True)[1])]
+    distinct = sides[:, distinct_columns(sides)]
     order = np.argsort(-replica_cut_values(problem, distinct), kind="stable")[:count]
     return np.ascontiguousarray(distinct[:, order])
 

@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from derand._utils.distinct import distinct_columns
 from derand.maxcut.annealing import PopulationAnnealer
 from derand.maxcut.clock import Clock
 from derand.maxcut.contraction import contract_agreement, recombine
@@ -85,8 +86,7 @@ class ElitePool:
         merged = np.concatenate([self.sides, sides], axis=1)
         flip = np.where(merged[:1] < 0, -1, 1) if self.problem.n else np.ones((1, merged.shape[1]))
         merged = np.ascontiguousarray(merged * flip.astype(np.int8))
-        first = np.sort(np.unique(merged, axis=1, return_index=True)[1])
-        merged = merged[:, first]
+        merged = merged[:, distinct_columns(merged)]
         values = [self.problem.cut_value(merged[:, column]) for column in range(merged.shape[1])]
         order = sorted(range(len(values)), key=lambda column: -values[column])[: self.size]
         self.sides = np.ascontiguousarray(merged[:, order])

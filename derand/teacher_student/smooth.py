@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from derand._utils.distinct import distinct_rows
 from derand._utils.validation import FloatArray, check_int
 from derand.exceptions import InputError, InputTypeError, PrecisionWarning
 from derand.gaussian.quadrature import gauss_hermite
@@ -199,7 +200,7 @@ class SmoothActivation:
         # Students that are alike have the same averages: each is done once.
         r, s = fields.r, fields.s
         keys = np.stack([r[k, l], r[i, j], r[k, i], r[k, j], r[l, i], r[l, j], s[k], s[l], s[i], s[j]], axis=1)
-        _, first, inverse = np.unique(keys, axis=0, return_index=True, return_inverse=True)
+        first, inverse = distinct_rows(keys)
         chunks = 1 + first.size * fields.g.shape[0] ** 2 // _CHUNK
         values = [self._averages(fields, k[b], l[b], i[b], j[b]) for b in np.array_split(first, chunks)]
         out = np.zeros((p, p))

@@ -12,6 +12,7 @@ import numpy as np
 from scipy.integrate import solve_ivp
 from scipy.optimize import root
 
+from derand._utils.distinct import distinct_rows
 from derand._utils.html import result_html
 from derand._utils.validation import FloatArray, check_scalar
 from derand.exceptions import InputError, NonConvergenceError
@@ -92,7 +93,8 @@ class _Orbits:
         keys = np.zeros((p, p + p_star, 3), dtype=np.int64)
         keys[:, :p] = np.stack([np.eye(p, dtype=np.int64), first, second], axis=-1)
         keys[:, p:, 0], keys[:, p:, 1], keys[:, p:, 2] = 2, kinds[:, None], np.arange(p_star)
-        found, ids = np.unique(keys.reshape(-1, 3), axis=0, return_inverse=True)
+        first_entry, ids = distinct_rows(keys.reshape(-1, 3))
+        found = keys.reshape(-1, 3)[first_entry]
         self.ids = ids.reshape(p, p + p_star)
         self.counts = np.bincount(self.ids.ravel())
         self.start = np.where(found[:, 0] == 1, q0, 0.0)
