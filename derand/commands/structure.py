@@ -63,7 +63,8 @@ def run(args: argparse.Namespace) -> int:
             found = estimate_class_structure(table.values, labels, k, **options)
         else:
             found = estimate_structure(table.values, table.target, k, **options)
-    progress.say(f"{found.components.shape[0]} directions")
+    count = found.components.shape[0]
+    progress.say(f"{count} direction{'s' * (count != 1)}")
     write_json(_document(args, table, found), args.json)
     if args.plot:
         from derand.plotting.structure import SufficientSummaryDisplay

@@ -24,6 +24,7 @@ from derand._utils.rng import RNGLike, check_rng
 from derand._utils.validation import FloatArray, check_int, check_option, check_scalar
 from derand.embedding.blocks import BlockedRows, is_lazy
 from derand.exceptions import InputError, InputTypeError, NonConvergenceWarning
+from derand.optimize.status import SOSPStatus
 from derand.structure.activations import ThreeDerivatives
 from derand.structure.certificate import structure_certificate
 from derand.structure.large import LargeRows, row_blocks
@@ -276,7 +277,11 @@ class NetworkReducer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         }
         streams = [generator] if n_init == 1 else generator.spawn(n_init)
         if effective_n_jobs(self.n_jobs) == 1 or n_init == 1:
-            runs = [train_network(network, sample, rng=stream, **options) for stream in streams]
+            runs = []
+            for stream in streams:
+                runs.append(train_network(network, sample, rng=stream, **options))
+                if runs[-1].result.status is SOSPStatus.INTERRUPTED:  # Ctrl-C ends the whole fit with the best so far
+                    break
         else:
             jobs = (delayed(train_network)(network, sample, rng=stream, **options) for stream in streams)
             runs = Parallel(n_jobs=self.n_jobs, prefer="threads")(jobs)

@@ -21,6 +21,7 @@ from derand.maxcut.relaxation import expected_cut, relaxation_value
 from derand.maxcut.settling import SettlingWatch, joined_runs
 from derand.optimize.minimize import minimize_sosp
 from derand.optimize.result import SOSPResult
+from derand.optimize.status import SOSPStatus
 
 __all__ = ["GOEMANS_WILLIAMSON", "METHODS", "Derandomization", "derandomize"]
 
@@ -71,6 +72,11 @@ class Derandomization(ResultRepr):
     weight_norm: float | None = None
     weight_bound: float | None = None
     sosp: SOSPResult | None = None
+
+    @property
+    def is_interrupted(self) -> bool:
+        """Whether Ctrl-C ended the run of `minimize_sosp`, which then returns where it is."""
+        return self.sosp is not None and self.sosp.status is SOSPStatus.INTERRUPTED
 
     @property
     def is_above_expectation(self) -> bool:
@@ -234,7 +240,7 @@ def _minimize(
         )
     watch = SettlingWatch(objective)
     run = _settle(objective, start, lambda state: stop(state) or watch(state), limits)
-    if watch.target is None:
+    if watch.target is None or run.status is SOSPStatus.INTERRUPTED:
         return run
     left = max(1, max_evals - run.nfev - run.nhev)
     return joined_runs(run, _settle(objective, watch.target, stop, (left, *limits[1:])))

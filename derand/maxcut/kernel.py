@@ -137,6 +137,8 @@ class KernelSolver:
         self._keep(result.side)
         self._keep(self._restored(improved))
         self.notify("derandomization")
+        if result.is_interrupted:
+            raise KeyboardInterrupt
 
     def _solve_relaxation(self, is_large: bool) -> Relaxation:
         """Return the relaxation, solved as hard as what follows can use."""

@@ -110,6 +110,9 @@ def _search_start(
     limits: dict[str, Any] = {"max_evals": settings.max_evals, "should_stop": clock.is_over}
     with blas_threads(1):
         if number and settings.method == "sosp" and not clock.is_over():
-            side = derandomize(problem, vectors, direction=number, rng=rounding, **limits).side
+            result = derandomize(problem, vectors, direction=number, rng=rounding, **limits)
+            if result.is_interrupted:
+                raise KeyboardInterrupt
+            side = result.side
         work, target = settings.work, settings.target
         return search_cut(problem, side[:, None], work=work, rng=searching, clock=clock, target=target)

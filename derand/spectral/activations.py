@@ -94,7 +94,8 @@ def as_activation(activation: Any) -> SmoothFunction:
     Parameters
     ----------
     activation : str or SmoothFunction
-        A name of `ACTIVATIONS`, in any case, with "_" for "-" if liked.
+        A name of `ACTIVATIONS`, in any case, with "_" for "-" if liked.  "erf" is erf(u / sqrt 2), as in
+        `derand.teacher_student` (`derand.structure` and `derand.two_step` call erf(u) by this name).
 
     Returns
     -------

@@ -5,6 +5,7 @@ import pytest
 
 from derand.commands.comparisons import (
     SUITES,
+    _by_derand,
     embedding_rows,
     judge_point,
     maxcut_rows,
@@ -72,3 +73,25 @@ def test_directions_are_found_for_every_link():
 
 def test_suites_are_named():
     assert set(SUITES) == {"sosp", "maxcut", "embedding", "structure"}
+
+
+def test_an_interrupted_run_is_no_row():
+    """derand's solvers answer Ctrl-C with their best result; a comparison must end there instead."""
+
+    class Interrupted:
+        """Objective whose third call meets Ctrl-C."""
+
+        def __init__(self):
+            self.calls = 0
+
+        def fun(self, x):
+            self.calls += 1
+            if self.calls == 3:
+                raise KeyboardInterrupt
+            return 0.5 * float(x @ x), x
+
+        def hessp(self, x, v):
+            return v
+
+    with pytest.raises(KeyboardInterrupt):
+        _by_derand(Interrupted(), np.ones(4), seed=0)

@@ -9,6 +9,7 @@ import pytest
 from derand.estimators import NetworkReducer
 from derand.exceptions import InputError, InputTypeError, NonConvergenceWarning
 from derand.structure import subspace_distance
+from derand.structure.objective import NetworkObjective
 
 _RNG = np.random.default_rng(0)
 X = _RNG.standard_normal((400, 6))
@@ -180,3 +181,20 @@ def test_the_number_of_jobs_changes_no_bit():
     one, two = (NetworkReducer(1, hidden=6, n_init=3, n_jobs=n_jobs).fit(X, y) for n_jobs in (None, 2))
     np.testing.assert_array_equal(one.components_, two.components_)
     np.testing.assert_array_equal(one.trained_.parameters, two.trained_.parameters)
+
+
+def test_an_interruption_ends_all_starts(monkeypatch):
+    evaluate, calls = NetworkObjective.value_and_grad, []
+
+    def interrupted(self, x):
+        calls.append(1)
+        if len(calls) == 4:
+            raise KeyboardInterrupt
+        return evaluate(self, x)
+
+    monkeypatch.setattr(NetworkObjective, "value_and_grad", interrupted)
+    X = np.random.default_rng(0).standard_normal((60, 3))
+    with pytest.warns(NonConvergenceWarning):
+        fit = NetworkReducer(1, hidden=4, n_init=3).fit(X, X[:, 0])
+    assert len(calls) == 4
+    assert fit.components_.shape == (1, 3)

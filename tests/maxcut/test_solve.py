@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from derand.exceptions import CertificateError, InputError
+from derand.maxcut.objective import SmoothedCutObjective
 from derand.maxcut.problem import MaxCutProblem
 from derand.maxcut.solve import solve_maxcut
 from tests.maxcut.graphs import brute_force, cycle, karloff, petersen, random_graph, torus
@@ -165,3 +166,23 @@ def test_same_bits_for_hash_seeds_and_blas_threads():
         )
         digests.add(run.stdout.strip())
     assert len(digests) == 1
+
+
+def test_interruption_within_the_derandomization_ends_the_run(monkeypatch):
+    """The solver of second-order points answers Ctrl-C with its best point: that must not pass for its end."""
+    evaluate, calls = SmoothedCutObjective.value_and_grad, []
+
+    def interrupted(self, x):
+        calls.append(1)
+        if len(calls) == 5:
+            raise KeyboardInterrupt
+        return evaluate(self, x)
+
+    monkeypatch.setattr(SmoothedCutObjective, "value_and_grad", interrupted)
+    problem = random_graph(np.random.default_rng(5), 60, 240, "unit")
+    for n_starts in (1, 2):
+        calls.clear()
+        broken = solve_maxcut(problem, n_starts=n_starts)
+        assert broken.status == "interrupted"
+        assert len(calls) == 5
+        assert broken.value == problem.cut_value(broken.side) > 0
