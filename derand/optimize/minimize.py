@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import replace
 from os import PathLike
 from typing import Any
@@ -158,9 +157,7 @@ def minimize_sosp(
         time_limit=None if time_limit is None else check_scalar(time_limit, "time_limit", low=0.0),
         fun_lower=-math.inf if fun_lower is None else check_scalar(fun_lower, "fun_lower"),
     )
-    constants = _checked_constants(grad_lip, delta_f, memory)
-    if checkpoint is not None:
-        constants = _same_constants(checkpoint, constants)
+    constants = _same_constants(checkpoint, _checked_constants(grad_lip, delta_f, memory))
     options = MethodOptions(
         tolerances=tolerances,
         grad_lip=constants["grad_lip"],
@@ -222,8 +219,10 @@ def _checked_constants(grad_lip: Any, delta_f: Any, memory: Any) -> dict[str, An
     }
 
 
-def _same_constants(checkpoint: Checkpoint, given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the constants of a checkpoint's method; `InputError` when a given one is another."""
+def _same_constants(checkpoint: Checkpoint | None, given: dict[str, Any]) -> dict[str, Any]:
+    """Return the constants of a checkpoint's method, without one those given; `InputError` when they disagree."""
+    if checkpoint is None:
+        return given
     kept: dict[str, Any] = checkpoint.unpack("constants", {}, dict)
     for name, value in given.items():
         if value is not None and value != kept.get(name):

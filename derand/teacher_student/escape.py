@@ -130,11 +130,11 @@ def _half_times(parameters: Parameters, rho: FloatArray, q0: float, spot: Platea
     run = integrate(parameters, rho, starts, alphas, second_order=second_order, n_inputs=None, rtol=_RTOL)
     below = run.loss < target
     # A start with small norms may pass the target on its way up to the plateau: count from the highest loss on.
-    settled = np.arange(_GRID) >= np.argmax(run.loss, axis=1)[:, None]
-    below &= settled
+    tops = np.argmax(run.loss, axis=1)
+    below &= np.arange(_GRID) >= tops[:, None]
     if not run.success or not np.all(np.any(below, axis=1)) or np.any(below[:, 0]):
         raise InputError("with this lr, noise and N the loss doesn't pass from a plateau to half its height")
-    return np.array([_crossing(alphas, loss, target) for loss in run.loss])
+    return np.array([_crossing(alphas, loss, target, int(top)) for loss, top in zip(run.loss, tops, strict=True)])
 
 
 def _require_zero_loss(parameters: Parameters) -> None:
@@ -166,20 +166,20 @@ def _numerical_half_times(
         if not run.success:
             break
         # On the way to the plateau a start with small norms may have a smaller loss than there.
-        settled = (np.arange(_GRID) >= np.argmax(run.loss, axis=1)[:, None]) | (leg > 0)
-        is_down = np.any((run.loss < target) & settled, axis=1) & (run.loss[:, -1] < target)
+        tops = np.argmax(run.loss, axis=1) if leg == 0 else np.zeros(waiting.size, dtype=int)
+        is_down = (run.loss[:, -1] < target) & (run.loss[np.arange(waiting.size), tops] >= target)
         for member in np.flatnonzero(is_down):
-            loss = np.where(settled[member], run.loss[member], math.inf)
-            times[waiting[member]] = leg * length + _crossing(grid, loss, target)
+            passed = _crossing(grid, run.loss[member], target, int(tops[member]))
+            times[waiting[member]] = leg * length + passed
         waiting, rho, Q = waiting[~is_down], run.rho[~is_down, -1], run.Q[~is_down, -1]
         if not waiting.size:
             return times
     raise InputError("with this lr, noise and N the loss doesn't pass from a plateau to half its height")
 
 
-def _crossing(alphas: FloatArray, loss: FloatArray, target: float) -> float:
-    """Return where a falling curve first passes the target, by the inverse cubic through four neighbours."""
-    index = min(max(int(np.argmax(loss < target)), 2), alphas.size - 2)
+def _crossing(alphas: FloatArray, loss: FloatArray, target: float, top: int) -> float:
+    """Return where a curve first passes the target after its top, by the inverse cubic through four neighbours."""
+    index = min(max(top + int(np.argmax(loss[top:] < target)), 2), alphas.size - 2)
     near = slice(index - 2, index + 2)
     x, y = loss[near] - target, alphas[near]
     weights = [np.prod([x[j] / (x[j] - x[i]) for j in range(4) if j != i]) for i in range(4)]
