@@ -215,11 +215,13 @@ def save_plot(display: Any, path: str | None, **options: Any) -> None:
         Of ``plot``.
     """
     if path is not None:
-        figure = display.plot(**options).figure_
+        figure = display.plot(**options).figure_  # names the install when matplotlib is missing
+        from matplotlib import pyplot
+
         # Without its date, the same picture is the same file.
         date = {"CreationDate": None} if path.lower().endswith(".pdf") else {"Date": None}
         figure.savefig(path, dpi=150, metadata=None if path.lower().endswith(".png") else date)
-        figure.clear()
+        pyplot.close(figure)
 
 
 def to_json(value: Any) -> Any:
