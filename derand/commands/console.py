@@ -215,13 +215,9 @@ def save_plot(display: Any, path: str | None, **options: Any) -> None:
         Of ``plot``.
     """
     if path is not None:
-        figure = display.plot(**options).figure_  # names the install when matplotlib is missing
-        from matplotlib import pyplot
+        from derand.plotting.files import save_figure
 
-        # Without its date, the same picture is the same file.
-        date = {"CreationDate": None} if path.lower().endswith(".pdf") else {"Date": None}
-        figure.savefig(path, dpi=150, metadata=None if path.lower().endswith(".png") else date)
-        pyplot.close(figure)
+        save_figure(display.plot(**options).figure_, path)
 
 
 def to_json(value: Any) -> Any:
