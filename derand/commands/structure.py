@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -17,6 +19,9 @@ from derand.structure.estimation.estimate import StructureEstimate, estimate_str
 __all__ = ["configure", "run"]
 
 _FEW_CLASSES, _LARGEST = 10, 1e100
+_CODES: Mapping[str, ExitCode] = MappingProxyType(
+    {"finished": ExitCode.SOLVED, "time_limit": ExitCode.STOPPED_EARLY, "interrupted": ExitCode.INTERRUPTED}
+)
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -43,12 +48,14 @@ def run(args: argparse.Namespace) -> int:
     Returns
     -------
     int
-        The exit code.
+        The exit code: 3 when the time limit came before the end, 130 when Ctrl-C did.
 
     Raises
     ------
     InputError
         If the file isn't a table of numbers with that column, or an option is out of range.
+    KeyboardInterrupt
+        If interrupted before any number of directions was tried.
     """
     progress = Progress("structure", quiet=args.quiet)
     table = read_table(args.data, args.target)
@@ -56,21 +63,45 @@ def run(args: argparse.Namespace) -> int:
     _check_scales(table, args.data)
     k = "auto" if args.n_components is None else args.n_components
     options = {"max_components": args.max_components, "time_limit": args.time_limit, "rng": args.seed}
-    found: StructureEstimate | ClassEstimate
-    with naming(args.data):
-        if _is_classification(args.task, table.target):
-            labels = np.unique(table.target, return_inverse=True)[1]
-            found = estimate_class_structure(table.values, labels, k, **options)
-        else:
-            found = estimate_structure(table.values, table.target, k, **options)
+    status = ""
+    try:
+        with naming(args.data):
+            found = _estimate(args, table, k, progress, options)
+    except KeyboardInterrupt as interrupt:
+        if not hasattr(interrupt, "partial"):
+            raise
+        found, status = interrupt.partial, "interrupted"
+    status = status or ("finished" if found.is_complete else "time_limit")
     count = found.components.shape[0]
     progress.say(f"{count} direction{'s' * (count != 1)}")
-    write_json(_document(args, table, found), args.json)
+    write_json(_document(args, table, found, status), args.json)
     if args.plot:
         from derand.plotting.structure import SufficientSummaryDisplay
 
         save_plot(SufficientSummaryDisplay.from_estimate(found, table.values, table.target), args.plot)
-    return ExitCode.SOLVED if found.is_complete else ExitCode.STOPPED_EARLY
+    return _CODES[status]
+
+
+def _estimate(
+    args: argparse.Namespace, table: Table, k: int | str, progress: Progress, options: dict[str, Any]
+) -> StructureEstimate | ClassEstimate:
+    """Return the directions of a number or of a class."""
+    if _is_classification(args.task, table.target):
+        labels = np.unique(table.target, return_inverse=True)[1]
+        return estimate_class_structure(
+            table.values,
+            labels,
+            k,
+            callback=lambda step: progress.update(f"{step.k} by {step.model}, held-out loss {step.loss:.4g}"),
+            **options,
+        )
+    return estimate_structure(
+        table.values,
+        table.target,
+        k,
+        callback=lambda step: progress.update(f"{step.k} tried, BIC {step.bic:.4g}"),
+        **options,
+    )
 
 
 def _check_scales(table: Table, path: str) -> None:
@@ -95,7 +126,9 @@ def _is_classification(task: str, target: Any) -> bool:
     return is_text or (np.unique(target).size <= _FEW_CLASSES and bool(np.all(target == np.round(target))))
 
 
-def _document(args: argparse.Namespace, table: Table, found: StructureEstimate | ClassEstimate) -> dict[str, Any]:
+def _document(
+    args: argparse.Namespace, table: Table, found: StructureEstimate | ClassEstimate, status: str
+) -> dict[str, Any]:
     """Return what is written: the same bits for the same options."""
     is_regression = isinstance(found, StructureEstimate)
     stderr = found.cone.stderr if isinstance(found, StructureEstimate) else found.stderr
@@ -104,7 +137,7 @@ def _document(args: argparse.Namespace, table: Table, found: StructureEstimate |
         "target": args.target,
         "task": "regression" if is_regression else "classification",
         "seed": args.seed,
-        "status": "finished" if found.is_complete else "time_limit",
+        "status": status,
         "columns": table.names,
         "n_components": found.components.shape[0],
         "components": found.components,

@@ -5,7 +5,8 @@ from __future__ import annotations
 import argparse
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,11 @@ from derand.exceptions import DerandError, InputError
 from derand.teacher_student import TeacherStudent
 
 __all__ = ["configure", "run"]
+
+_LATE = "not begun within the time limit"
+_CODES: Mapping[str, ExitCode] = MappingProxyType(
+    {"finished": ExitCode.SOLVED, "time_limit": ExitCode.STOPPED_EARLY, "interrupted": ExitCode.INTERRUPTED}
+)
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -54,12 +60,15 @@ def run(args: argparse.Namespace) -> int:
     -------
     int
         The exit code.  A prediction that doesn't exist for the setting is null, with the reason under "unavailable"; so
-        is one that the time limit kept from being begun, and then the code is that of a run stopped early.
+        is one that the time limit or Ctrl-C kept from being computed, and then the code is that of a run stopped early
+        or interrupted.
 
     Raises
     ------
     InputError
         If the setting itself is invalid, or the picture can't be drawn or written for it.
+    KeyboardInterrupt
+        If interrupted before anything was computed.
     """
     progress = Progress("teacher-student", quiet=args.quiet)
     check_int(args.inputs, "--inputs", low=1)
@@ -73,30 +82,38 @@ def run(args: argparse.Namespace) -> int:
     deadline = time.monotonic() + (math.inf if args.time_limit is None else args.time_limit)
     calls = _predictions(model, args.inputs, args.seed)
     values: dict[str, Any] = {}
-    late = [name for name, call in calls.items() if not _attempt(name, call, reasons, values, deadline)]
+    try:
+        for name, call in calls.items():
+            progress.update(name.replace("_", " "))
+            _attempt(name, call, reasons, values, deadline)
+    except KeyboardInterrupt:
+        if not values:
+            raise
+    status = "interrupted" if len(values) < len(calls) else "time_limit" if _LATE in reasons.values() else "finished"
+    for name in calls.keys() - values.keys():
+        values[name], reasons[name] = None, "not computed before the interruption"
     progress.say(f"{len(calls) - len(reasons)} of {len(calls)} predictions exist for this setting")
     names = ("p", "p_star", "teacher", "lr", "lr_scaling", "noise", "inputs", "seed")
     setting = {key: getattr(args, key) for key in names}
-    write_json({"setting": setting, **values, "unavailable": reasons}, args.json)
+    document = {"setting": setting, "status": status, **{name: values[name] for name in calls}}
+    write_json({**document, "unavailable": reasons}, args.json)
     if args.plot is not None:
         save_plot(_picture(model, args, gram), args.plot)
         progress.say(f"{args.picture} drawn into {args.plot}")
-    return ExitCode.STOPPED_EARLY if late else ExitCode.SOLVED
+    return _CODES[status]
 
 
 def _attempt(
     name: str, call: Callable[[], Any], reasons: dict[str, str], values: dict[str, Any], deadline: float
-) -> bool:
-    """Add a prediction, or None with the reason, and return whether there was time to begin it."""
-    values[name] = None
+) -> None:
+    """Add a prediction, or None with the reason."""
     if time.monotonic() >= deadline:
-        reasons[name] = "not begun within the time limit"
-        return False
+        values[name], reasons[name] = None, _LATE
+        return
     try:
         values[name] = call()
     except DerandError as error:
-        reasons[name] = str(error)
-    return True
+        values[name], reasons[name] = None, str(error)
 
 
 def _picture(model: TeacherStudent, args: argparse.Namespace, gram: Any) -> Any:

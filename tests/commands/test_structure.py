@@ -68,3 +68,30 @@ def test_time_limit_writes_the_best_so_far(files, capsys):
         assert np.asarray(stopped["components"]).shape == (stopped["n_components"], 3)
         assert main(["structure", str(path), "--target", target, "--quiet", "--time-limit", "1000"]) == 0
         assert json.loads(capsys.readouterr().out)["status"] == "finished"
+
+
+@pytest.mark.parametrize("at", [1, 2])
+@pytest.mark.parametrize("kind", [0, 1])
+def test_ctrl_c_writes_the_best_so_far(kind, at, files, capsys, monkeypatch):
+    lines = []
+
+    def stop(_, line):
+        lines.append(line)
+        if len(lines) == at:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr("derand.commands.structure.Progress.update", stop)
+    assert main(["structure", str(files[kind]), "--target", ("y", "kind")[kind], "--quiet"]) == 130
+    document = json.loads(capsys.readouterr().out)
+    assert document["status"] == "interrupted"
+    assert len(document["path"]) == at
+    assert np.asarray(document["components"]).shape == (document["n_components"], 3)
+
+
+def test_ctrl_c_before_the_first_number_writes_nothing(files, capsys, monkeypatch):
+    def stop(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("derand.commands.structure.estimate_structure", stop)
+    assert main(["structure", str(files[0]), "--target", "y", "--quiet"]) == 130
+    assert capsys.readouterr() == ("", "derand: interrupted\n")

@@ -94,3 +94,21 @@ def test_wide_networks_are_answered_or_refused_by_name(tmp_path):
     document = json.loads(path.read_text(encoding="utf-8"))
     assert document["plateau"]["q"] > 0
     assert "20000 overlaps" in document["unavailable"]["escape_time"]
+
+
+@pytest.mark.parametrize("at", ["plateau", "overlap_law"])
+def test_ctrl_c_writes_what_is_known(at, capsys, monkeypatch):
+    def stop(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(f"derand.teacher_student.TeacherStudent.{at}", stop)
+    assert main(["teacher-student", "--p", "4", "--p-star", "2", "--quiet"]) == 130
+    out, err = capsys.readouterr()
+    if at == "plateau":  # the first
+        assert (out, err) == ("", "derand: interrupted\n")
+        return
+    document = json.loads(out)
+    assert document["status"] == "interrupted"
+    assert document["plateau"]["q"] > 0
+    assert document["tail"] is None
+    assert document["unavailable"]["tail"] == "not computed before the interruption"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -76,7 +77,7 @@ class ClassEstimate:
     mean, scale : ndarray of shape (d,)
         The standardisation.
     is_complete : bool, default True
-        Whether all models were tried that would be without a time limit.
+        Whether all models were tried that would be without a time limit or Ctrl-C.
     """
 
     components: FloatArray
@@ -102,6 +103,7 @@ def estimate_class_structure(
     sample_weight: Any = None,
     max_iter: int = 150,
     time_limit: float | None = None,
+    callback: Callable[[ClassStep], object] | None = None,
     rng: RNGLike = 0,
 ) -> ClassEstimate:
     """Return the directions that the class depends on, with a multinomial model on them.
@@ -128,6 +130,8 @@ def estimate_class_structure(
         Most iterations of L-BFGS for each fit.
     time_limit : float, optional
         Seconds after which no further model is tried; the best so far is fitted to all samples.
+    callback : callable, optional
+        Called with a `ClassStep` after each model that was tried.
     rng : int, Generator or None, default 0
         Held-out samples and landmarks.
 
@@ -142,6 +146,8 @@ def estimate_class_structure(
         If shapes don't fit, there's one class only or a parameter is out of range.
     InputTypeError
         If an argument has the wrong type.
+    KeyboardInterrupt
+        On Ctrl-C; its ``partial`` is the best model so far, fitted to all samples, and is missing before the first.
 
     Notes
     -----
@@ -177,9 +183,21 @@ def estimate_class_structure(
     scale = np.sqrt(w @ np.square(X - mean) / n)
     scale = np.where(scale > 1e-13 * np.maximum(np.abs(mean), 1e-300), scale, np.inf)
     data = _Data((X - mean) / scale, np.eye(C)[labels], w, check_rng(rng).permutation(n), max_iter)
-    step, path, is_complete = _choose(data, ranks, deadline)
-    fit = data.fit(step.k, step.model, step.ridge)
-    return replace(_finished(data, fit, tuple(path), mean, scale), is_complete=is_complete)
+    path: list[ClassStep] = []
+    try:
+        is_complete = _choose(data, ranks, deadline, path, callback)
+        return replace(_fitted(data, path, mean, scale), is_complete=is_complete)
+    except KeyboardInterrupt as interrupt:
+        if path:
+            found = replace(_fitted(data, path, mean, scale), is_complete=False)
+            interrupt.partial = found  # type: ignore[attr-defined]
+        raise
+
+
+def _fitted(data: _Data, path: list[ClassStep], mean: FloatArray, scale: FloatArray) -> ClassEstimate:
+    """Return the estimate by the model of least loss, fitted to all samples."""
+    step = min(path, key=lambda step: step.loss)
+    return _finished(data, data.fit(step.k, step.model, step.ridge), tuple(path), mean, scale)
 
 
 class _Data:
@@ -243,18 +261,23 @@ class _Data:
         )
 
 
-def _choose(data: _Data, ranks: list[int], deadline: float) -> tuple[ClassStep, list[ClassStep], bool]:
-    """Return the model that the held-out samples choose, all models tried, and whether time sufficed for them."""
+def _choose(
+    data: _Data,
+    ranks: list[int],
+    deadline: float,
+    path: list[ClassStep],
+    callback: Callable[[ClassStep], object] | None,
+) -> bool:
+    """Append the models that are tried with their held-out losses, and return whether time sufficed for them."""
     rows = data.order[:_SAMPLES]
     folds = _folds(np.argmax(data.targets[rows], axis=1), 1 if rows.size > _FEW else 3)
     if min(held.size for _, held in folds) < 8:
-        step = ClassStep(ranks[0], "linear", 3.0, math.nan, math.nan)
-        return step, [step], True
+        path.append(ClassStep(ranks[0], "linear", 3.0, math.nan, math.nan))
+        return True
     parts = [
         (data.part(rows[train]), rows[held])
         for train, held in folds
     ]  # fmt: skip
-    path: list[ClassStep] = []
     top, worse, best = data.targets.shape[1] - 1, 0, math.inf
     for k in ranks:
         models = [(name, ridge) for name in ("linear", "discriminant") for ridge in _RIDGES] if k <= top else []
@@ -264,15 +287,17 @@ def _choose(data: _Data, ranks: list[int], deadline: float) -> tuple[ClassStep, 
             models = [("linear", 3.0)]
         for model, ridge in models:
             if path and time.monotonic() > deadline:
-                return min(path, key=lambda step: step.loss), path, False
+                return False
             loss = np.concatenate([_held_out_losses(data, part, held, (k, model, ridge)) for part, held in parts])
             path.append(ClassStep(k, model, ridge, float(loss.mean()), float(loss.std() / math.sqrt(loss.size))))
+            if callback is not None:
+                callback(path[-1])
         here = min(step.loss for step in path if step.k == k)
         worse = 0 if here < best else worse + 1
         best = min(best, here)
         if worse == 2:
             break
-    return min(path, key=lambda step: step.loss), path, True
+    return True
 
 
 def _held_out_losses(data: _Data, part: _Data, held: NDArray[np.int64], model: tuple[int, str, float]) -> FloatArray:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import time
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -45,7 +46,7 @@ class StructureEstimate(ResultRepr):
     y_mean, y_scale : ndarray of shape (q,)
         The responses' location and scale.
     is_complete : bool, default True
-        Whether the search ended by itself rather than at its time limit.
+        Whether the search ended by itself rather than at its time limit or by Ctrl-C.
     """
 
     components: FloatArray
@@ -98,6 +99,7 @@ def estimate_structure(
     max_iter: int = 8,
     tol: float = 1e-5,
     time_limit: float | None = None,
+    callback: Callable[[RankStep], object] | None = None,
     rng: RNGLike = 0,
 ) -> StructureEstimate:
     r"""Return the directions B for which y depends on x through :math:`f(Bx)`, with f and error bars.
@@ -129,6 +131,8 @@ def estimate_structure(
         Relative improvement of GCV that ends it.
     time_limit : float, optional
         Seconds after which no further number of directions is tried nor anything polished; the starts take theirs.
+    callback : callable, optional
+        Called with a `RankStep` after each number of directions.
     rng : int, Generator or None, default 0
         Choice of landmarks and held-out samples.
 
@@ -143,6 +147,8 @@ def estimate_structure(
         If shapes don't fit, values aren't finite or a parameter is out of range.
     InputTypeError
         If an argument has the wrong type.
+    KeyboardInterrupt
+        On Ctrl-C; its ``partial`` is the estimate so far, and is missing before the first.
 
     Notes
     -----
@@ -193,18 +199,38 @@ def estimate_structure(
     )
     if whitening.matrix.shape[1] == 0:
         raise InputError("X must have a column that isn't constant")
-    candidates, path = fit_path(problem, max_components, k)
-    best = candidates[int(np.argmin([step.bic for step in path]))]
-    if best.fit.kernel == "matern" and not problem.is_late:
-        best = choose_by_hold_out(problem, best)
-    return _finished(problem, best, whitening, tuple(path), (y_mean, y_scale))
+    return _searched(problem, (max_components, k), callback, (whitening, (y_mean, y_scale)))
+
+
+def _searched(
+    problem: Problem,
+    numbers: tuple[int, int | None],
+    callback: Callable[[RankStep], object] | None,
+    coordinates: tuple[Whitening, tuple[FloatArray, FloatArray]],
+) -> StructureEstimate:
+    """Return the estimate of the number of directions of least BIC; an interrupt takes along the one so far."""
+    candidates: list[Candidate] = []
+    path: list[RankStep] = []
+    try:
+        candidates, path = fit_path(problem, *numbers, callback=callback)
+        best = candidates[int(np.argmin([step.bic for step in path]))]
+        if best.fit.kernel == "matern" and not problem.is_late:
+            best = choose_by_hold_out(problem, best)
+        return _finished(problem, best, tuple(path), *coordinates)
+    except KeyboardInterrupt as interrupt:
+        candidates, path = getattr(interrupt, "partial", (candidates, path))
+        if path:
+            best = candidates[int(np.argmin([step.bic for step in path]))]
+            found = replace(_finished(problem, best, tuple(path), *coordinates), is_complete=False)
+            interrupt.partial = found  # type: ignore[attr-defined]
+        raise
 
 
 def _finished(
     problem: Problem,
     best: Candidate,
-    whitening: Whitening,
     path: tuple[RankStep, ...],
+    whitening: Whitening,
     location: tuple[FloatArray, FloatArray],
 ) -> StructureEstimate:
     """Return the estimate with its components along the principal gradients."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -216,7 +217,11 @@ def _priced(problem: Problem, found: Candidate) -> Trial:
 
 
 def fit_path(
-    problem: Problem, max_components: int, n_components: int | None = None, labels: NDArray[np.int64] | None = None
+    problem: Problem,
+    max_components: int,
+    n_components: int | None = None,
+    labels: NDArray[np.int64] | None = None,
+    callback: Callable[[RankStep], object] | None = None,
 ) -> tuple[list[Candidate], list[RankStep]]:
     """Return the fits for one given number of directions, or for 1, 2, ... until BIC rises.
 
@@ -232,6 +237,8 @@ def fit_path(
         The only number fitted.
     labels : ndarray of int, optional
         Classes for the inverse regressions.
+    callback : callable, optional
+        Called with the scores of each number of directions.
 
     Returns
     -------
@@ -239,26 +246,45 @@ def fit_path(
         The fits, by rising number of directions; with several numbers only those of about the least BIC are refined.
     path : list of RankStep
         Their scores.
+
+    Raises
+    ------
+    KeyboardInterrupt
+        On Ctrl-C; its ``partial`` is the fits and scores so far, and is missing if there are none.
     """
-    matrices = portfolio(problem, labels)
-    r = problem.X.shape[1]
-    if n_components is not None:
-        found = fit_rank(problem, min(n_components, r), matrices)
-        return [found], [_step(problem, found)]
     candidates: list[Candidate] = []
     path: list[RankStep] = []
+    try:
+        _walk(problem, (max_components, n_components), portfolio(problem, labels), (candidates, path), callback)
+    except KeyboardInterrupt as interrupt:
+        if path:
+            interrupt.partial = candidates[: len(path)], path  # type: ignore[attr-defined]
+        raise
+    return candidates, path
+
+
+def _walk(
+    problem: Problem,
+    numbers: tuple[int, int | None],
+    matrices: dict[str, FloatArray],
+    found: tuple[list[Candidate], list[RankStep]],
+    callback: Callable[[RankStep], object] | None,
+) -> None:
+    """Append the fits and their scores, one number of directions after the other, and refine the best."""
+    (candidates, path), (most, only), r = found, numbers, problem.X.shape[1]
     best, rises = math.inf, 0
-    for k in range(1, min(max_components, r) + 1):
+    for k in range(1, min(most, r) + 1) if only is None else (min(only, r),):
         previous = candidates[-1] if candidates else None
-        found = _settled(problem, _searched(problem, k, matrices, previous, 2))
-        candidates.append(found)
-        path.append(_step(problem, found))
+        keep = 2 if only is None else 3
+        candidates.append(_settled(problem, _searched(problem, k, matrices, previous, keep)))
+        path.append(_step(problem, candidates[-1]))
+        if callback is not None:
+            callback(path[-1])
         rises = 0 if path[-1].bic < best else rises + 1
         best = min(best, path[-1].bic)
         if rises == 2 or (rises and k >= _SURE) or problem.is_late:
             break
     _refine_best(problem, candidates, path)
-    return candidates, path
 
 
 def _step(problem: Problem, found: Candidate) -> RankStep:
@@ -280,5 +306,5 @@ def _refine_best(problem: Problem, candidates: list[Candidate], path: list[RankS
             return
         # A settled fit lacks less than what a useless direction gains, about a quarter of its price or below.
         if step.bic <= least + _CLOSE * math.log(n) * max(r - step.k, 1) / (n * q):
-            candidates[at] = _refined(problem, candidates[at])
-            path[at] = _step(problem, candidates[at])
+            refined = _refined(problem, candidates[at])
+            candidates[at], path[at] = refined, _step(problem, refined)

@@ -54,3 +54,20 @@ def test_bad_arguments():
         estimate_class_structure(np.eye(3), np.zeros(2))
     with pytest.raises(InputError, match="n_components"):
         estimate_class_structure(np.eye(3), np.array([0, 1, 1]), 7)
+
+
+def test_an_interrupt_takes_along_the_best_model_so_far():
+    X = np.random.default_rng(9).standard_normal((120, 3))
+    steps = []
+
+    def stop(step):
+        steps.append(step)
+        if len(steps) == 3:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt) as interrupt:
+        estimate_class_structure(X, (X[:, 0] > 0.0).astype(int), callback=stop)
+    found = interrupt.value.partial
+    assert not found.is_complete
+    assert found.path == tuple(steps)
+    assert abs(found.components[0][0]) > 0.95

@@ -77,3 +77,31 @@ def test_weights():
     assert check_weight(None, 3) is None
     with pytest.raises(InputTypeError, match="sample_weight"):
         check_weight("ab", 2)
+
+
+@pytest.mark.parametrize("where", ["callback", "_refined", "choose_by_hold_out"])
+def test_an_interrupt_takes_along_the_estimate_so_far(where, monkeypatch):
+    def stop(*_, **__):
+        raise KeyboardInterrupt
+
+    X = np.random.default_rng(9).standard_normal((120, 3))
+    y = np.sign(X[:, 0] + X[:, 1])  # the kernel for jumps, which is compared on held-out samples
+    if where != "callback":
+        module = "rank" if where == "_refined" else "estimate"
+        monkeypatch.setattr(f"derand.structure.estimation.{module}.{where}", stop)
+    with pytest.raises(KeyboardInterrupt) as interrupt:
+        estimate_structure(X, y, 1, callback=stop if where == "callback" else None)
+    found = interrupt.value.partial
+    assert not found.is_complete
+    assert [step.k for step in found.path] == [1]
+    np.testing.assert_allclose(np.abs(found.components), [[0.7, 0.7, 0.0]], atol=0.15)
+
+
+def test_an_interrupt_before_the_first_fit_takes_nothing_along(monkeypatch):
+    def stop(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("derand.structure.estimation.rank.portfolio", stop)
+    with pytest.raises(KeyboardInterrupt) as interrupt:
+        estimate_structure(np.eye(30)[:, :3], np.arange(30.0))
+    assert not hasattr(interrupt.value, "partial")
