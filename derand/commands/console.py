@@ -215,7 +215,7 @@ def save_plot(display: Any, path: str | None, **options: Any) -> None:
         Of ``plot``.
     """
     if path is not None:
-        from derand.plotting.files import save_figure
+        from derand.plotting.figures import save_figure
 
         save_figure(display.plot(**options).figure_, path)
 

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from derand._utils.validation import FloatArray, check_array, check_option
-from derand.exceptions import InputError, InputTypeError, MissingDependencyError
+from derand.exceptions import InputError, InputTypeError
 from derand.maxcut.solve import MaxCutSolution
+from derand.plotting.figures import axes_for
 from derand.plotting.layout import stress_layout
 
 if TYPE_CHECKING:
@@ -134,11 +135,7 @@ class CutDisplay:
             If ``kind`` is unknown.
         """
         chosen = self.kind if kind is None else check_option(kind, "kind", ("graph", "history"))
-        try:
-            from matplotlib import pyplot
-        except ImportError as error:
-            raise MissingDependencyError("plotting needs matplotlib: pip install 'derand[plot]'") from error
-        self.ax_: Axes = pyplot.subplots(figsize=(7.0, 5.5), layout="constrained")[1] if ax is None else ax
+        self.ax_: Axes = axes_for(ax, (7.0, 5.5))
         self.figure_: Figure | Any = self.ax_.figure
         if chosen == "graph":
             self._draw_graph(self.ax_)

@@ -14,7 +14,8 @@ from derand._utils.rng import RNGLike, check_rng
 from derand._utils.validation import FloatArray, check_array, check_int
 from derand.embedding import learn_embedding, linear_lower_bound
 from derand.embedding.points import PointSet, RowSpace
-from derand.exceptions import InputError, MissingDependencyError
+from derand.exceptions import InputError
+from derand.plotting.figures import axes_for
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -213,11 +214,7 @@ class DistortionDisplay:
         MissingDependencyError
             If matplotlib isn't installed.
         """
-        try:
-            from matplotlib import pyplot
-        except ImportError as error:
-            raise MissingDependencyError("plotting needs matplotlib: pip install 'derand[plot]'") from error
-        self.ax_: Axes = pyplot.subplots(figsize=(7.0, 4.5), layout="constrained")[1] if ax is None else ax
+        self.ax_: Axes = axes_for(ax, (7.0, 4.5))
         self.figure_: Figure | Any = self.ax_.figure
         self.ax_.spines[["top", "right"]].set_visible(False)
         if self.kind == "ratios":

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from derand._utils.validation import FloatArray, check_option
-from derand.exceptions import InputTypeError, MissingDependencyError
+from derand.exceptions import InputTypeError
 from derand.optimize.result import SOSPResult
+from derand.plotting.figures import axes_for
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -127,11 +128,7 @@ class SOSPDisplay:
             If ``kind`` is unknown.
         """
         check_option(kind, "kind", ("gradient", "value"))
-        try:
-            from matplotlib import pyplot
-        except ImportError as error:
-            raise MissingDependencyError("plotting needs matplotlib: pip install 'derand[plot]'") from error
-        self.ax_: Axes = pyplot.subplots(figsize=(7.0, 4.2), layout="constrained")[1] if ax is None else ax
+        self.ax_: Axes = axes_for(ax, (7.0, 4.2))
         self.figure_: Figure | Any = self.ax_.figure
         heights = self._gradient_norms() if kind == "gradient" else self._values()
         self._draw(self.ax_, heights)

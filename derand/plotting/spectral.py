@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from derand._utils.validation import FloatArray, check_array, check_scalar
-from derand.exceptions import InputError, InputTypeError, MissingDependencyError
+from derand.exceptions import InputError, InputTypeError
+from derand.plotting.figures import axes_for
 from derand.spectral.descent import DescentRun
 from derand.spectral.law import SpectralLaw
 from derand.spectral.sweep import SuccessCurve
@@ -26,12 +27,7 @@ _DATA, _THEORY, _MARK, _GREY = "#56B4E9", "#0072B2", "#D55E00", "#666666"
 
 def _axes(ax: Axes | None) -> tuple[Axes, Figure]:
     """Return the axes to draw in and their figure."""
-    try:
-        from matplotlib import pyplot
-    except ImportError as error:  # pragma: no cover - matplotlib is installed where the tests run
-        raise MissingDependencyError("plot() needs matplotlib: pip install derand[plot]") from error
-    if ax is None:
-        _, ax = pyplot.subplots(figsize=(6.4, 4.0), layout="constrained")
+    ax = axes_for(ax, (6.4, 4.0))
     ax.spines[["top", "right"]].set_visible(False)
     return ax, ax.figure  # type: ignore[return-value]
 

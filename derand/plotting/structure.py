@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from derand._utils.validation import FloatArray, check_array
-from derand.exceptions import InputError, InputTypeError, MissingDependencyError
+from derand.exceptions import InputError, InputTypeError
+from derand.plotting.figures import axes_for
 from derand.structure.estimation.classification import ClassEstimate
 from derand.structure.estimation.estimate import StructureEstimate
 
@@ -21,15 +22,6 @@ __all__ = ["RankPathDisplay", "SufficientSummaryDisplay"]
 # Okabe and Ito's palette; the markers say the same again.
 _COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000", "#F0E442")
 _MARKERS = "osD^vPX*"
-
-
-def _axes(ax: Any) -> Any:
-    """Return the given axes, or new ones."""
-    try:
-        from matplotlib import pyplot
-    except ImportError as error:
-        raise MissingDependencyError("plotting needs matplotlib: pip install 'derand[plot]'") from error
-    return pyplot.subplots(figsize=(6.5, 4.8), layout="constrained")[1] if ax is None else ax
 
 
 @dataclass(eq=False)
@@ -156,7 +148,7 @@ class SufficientSummaryDisplay:
         MissingDependencyError
             If matplotlib isn't installed.
         """
-        self.ax_: Axes = _axes(ax)
+        self.ax_: Axes = axes_for(ax, (6.5, 4.8))
         self.figure_: Figure | Any = self.ax_.figure
         z = self.coordinates
         self.ax_.set_xlabel("first direction")
@@ -262,7 +254,7 @@ class RankPathDisplay:
         MissingDependencyError
             If matplotlib isn't installed.
         """
-        self.ax_: Axes = _axes(ax)
+        self.ax_: Axes = axes_for(ax, (6.5, 4.8))
         self.figure_: Figure | Any = self.ax_.figure
         places = np.arange(1, self.singular_values.size + 1)
         self.ax_.bar(places, self.singular_values, width=0.5, color=_COLOURS[0], label="singular value")

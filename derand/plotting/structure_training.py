@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from derand._utils.validation import FloatArray
-from derand.exceptions import InputError, InputTypeError, MissingDependencyError
+from derand.exceptions import InputError, InputTypeError
+from derand.plotting.figures import axes_for
 from derand.structure import DescentResult, Snapshot, TrainedNetwork, energy_share, orthonormal_rows, split_weights
 
 if TYPE_CHECKING:
@@ -133,11 +134,7 @@ class WeightCloudDisplay:
         MissingDependencyError
             If matplotlib isn't installed.
         """
-        try:
-            from matplotlib import pyplot
-        except ImportError as error:
-            raise MissingDependencyError("plotting needs matplotlib: pip install 'derand[plot]'") from error
-        self.ax_: Axes = pyplot.subplots(figsize=(6.0, 5.0), layout="constrained")[1] if ax is None else ax
+        self.ax_: Axes = axes_for(ax, (6.0, 5.0))
         self.figure_: Figure | Any = self.ax_.figure
         points = self.coordinates()
         self.ax_.axhline(0.0, color=_LINE, linewidth=1.0, linestyle="dashed", label="span of the teacher")

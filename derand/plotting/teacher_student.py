@@ -10,7 +10,8 @@ import numpy as np
 
 from derand._utils.rng import RNGLike, check_rng
 from derand._utils.validation import check_scalar
-from derand.exceptions import InputError, InputTypeError, MissingDependencyError, NonConvergenceError
+from derand.exceptions import InputError, InputTypeError, NonConvergenceError
+from derand.plotting.figures import axes_for
 from derand.sweeps import grid
 from derand.teacher_student import (
     EscapeTime,
@@ -50,11 +51,7 @@ class TeacherStudentDisplay:
 
     def _open(self, ax: Axes | None) -> Axes:
         """Return the axes to draw on, new ones if none are given, and remember them."""
-        try:
-            from matplotlib import pyplot
-        except ImportError as error:
-            raise MissingDependencyError("plotting needs matplotlib: pip install 'derand[plot]'") from error
-        self.ax_ = pyplot.subplots(figsize=(7.0, 4.5), layout="constrained")[1] if ax is None else ax
+        self.ax_ = axes_for(ax, (7.0, 4.5))
         self.figure_ = self.ax_.figure
         self.ax_.spines[["top", "right"]].set_visible(False)
         return self.ax_

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from derand._utils.validation import FloatArray, check_array, check_option
-from derand.exceptions import InputError, InputTypeError, MissingDependencyError
+from derand.exceptions import InputError, InputTypeError
+from derand.plotting.figures import axes_for
 from derand.two_step.bbp import mp_edges
 from derand.two_step.diagram import PhaseDiagram
 from derand.two_step.dynamics import TwoStepResult
@@ -25,15 +26,6 @@ __all__ = ["AlignmentDisplay", "PhaseDiagramDisplay", "SingularValueDisplay"]
 _COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7")
 _MARKERS = ("o", "s", "^", "D")
 _BINS = 60
-
-
-def _pyplot() -> Any:
-    """Return matplotlib's pyplot, or raise with the way to install it."""
-    try:
-        from matplotlib import pyplot
-    except ImportError as error:
-        raise MissingDependencyError("plotting needs matplotlib: pip install 'derand[plot]'") from error
-    return pyplot
 
 
 @dataclass(eq=False)
@@ -112,10 +104,7 @@ class SingularValueDisplay:
         MissingDependencyError
             If matplotlib isn't installed.
         """
-        pyplot = _pyplot()
-        if axes is None:
-            axes = pyplot.subplots(3, sharex=True, figsize=(7.0, 6.5), layout="constrained")[1]
-        self.axes_ = np.asarray(axes).reshape(-1)
+        self.axes_ = np.asarray(axes_for(axes, (7.0, 6.5), 3, sharex=True)).reshape(-1)
         if self.axes_.size != 3:
             raise InputError(f"axes must hold three axes, got {self.axes_.size}")
         self.figure_: Figure | Any = self.axes_[0].figure
@@ -204,11 +193,8 @@ class PhaseDiagramDisplay:
         MissingDependencyError
             If matplotlib isn't installed.
         """
-        pyplot = _pyplot()
         found = self.diagram
-        if axes is None:
-            axes = pyplot.subplots(1, 3, sharey=True, figsize=(10.0, 3.8), layout="constrained")[1]
-        self.axes_ = np.asarray(axes).reshape(-1)
+        self.axes_ = np.asarray(axes_for(axes, (10.0, 3.8), 1, 3, sharey=True)).reshape(-1)
         if self.axes_.size != 3:
             raise InputError(f"axes must hold three axes, got {self.axes_.size}")
         self.figure_: Figure | Any = self.axes_[0].figure
@@ -334,8 +320,7 @@ class AlignmentDisplay:
             If matplotlib isn't installed.
         """
         check_option(scale, "scale", ("linear", "log"))
-        pyplot = _pyplot()
-        self.ax_: Axes = pyplot.subplots(figsize=(6.5, 4.2), layout="constrained")[1] if ax is None else ax
+        self.ax_: Axes = axes_for(ax, (6.5, 4.2))
         self.figure_: Figure | Any = self.ax_.figure
         for k, (label, table) in enumerate(self.alignments.items()):
             colour, marker = _COLOURS[k % 4], _MARKERS[k % 4]
