@@ -11,7 +11,7 @@ from derand.spectral.losses import LOSSES, Loss, as_loss
 from derand.spectral.matrix_law import MatrixSpectralLaw
 from derand.spectral.network import Network
 from derand.spectral.preprocessing import Preprocessing
-from derand.spectral.results import Edge, Edges, Outlier, Threshold
+from derand.spectral.results import Edge, Edges, FiniteOutlier, Outlier, Threshold
 from derand.spectral.spectral_matrix import ExtremeVectors, WeightedGram, extreme_vectors
 from derand.spectral.sweep import SuccessCurve, success_curve
 from derand.spectral.threshold import NNThreshold, nn_threshold
@@ -28,6 +28,7 @@ __all__ = [
     "Edges",
     "Expression",
     "ExtremeVectors",
+    "FiniteOutlier",
     "HessianSnapshot",
     "Loss",
     "MatrixSpectralLaw",

@@ -301,6 +301,10 @@ class BlockPath:
         """Return the ascending eigenvalues of E[P (x) v v'] - z."""
         return np.asarray(np.linalg.eigvalsh(self._planted(point)), dtype=np.float64)
 
+    def planted_directions(self, point: Point) -> FloatArray:
+        """Return the eigenvectors of E[P (x) v v'] - z that belong to `planted_values`, shape (m k, m, k)."""
+        return np.asarray(np.linalg.eigh(self._planted(point))[1].T.reshape(-1, self.m, self.k), dtype=np.float64)
+
     def _planted(self, point: Point) -> FloatArray:
         """Return E[P (x) v v'] - z, shape (m k, m k)."""
         P = self.resolvent(point.K)

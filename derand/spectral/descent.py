@@ -130,7 +130,7 @@ class TwoLayerGD:
         Step size; a step is eta m times the gradient of the risk.
     init : {"random", "zero_output", "orthogonal"}
         Unit weights: random; in pairs of equal weights with second layers +1 and -1; random and orthogonal to the
-        latent directions, where the limit's law is met without an initial overlap of order 1/sqrt(d).
+        latent directions and to each other, where the limit's law is met without initial overlaps of order 1/sqrt(d).
     a, b : array_like of shape (m,), optional
         Second layer (ones; for "zero_output" alternating signs) and biases (zeros).
     n_test : int, optional
@@ -180,7 +180,7 @@ class TwoLayerGD:
                 raise InputError(f"m must be even for init='zero_output', got {m}")
             a = np.where(np.arange(m) % 2 == 0, 1.0, -1.0) if a is None else a
         self.network = make_network(activation, loss, m, a, b)
-        self.d = check_int(d, "d", low=self.link.k + 1)
+        self.d = check_int(d, "d", low=self.link.k + (m if init == "orthogonal" else 1))
         self.delta = check_scalar(delta, "delta", low=0.0, low_open=True, high=math.inf, high_open=True)
         self.eta = check_scalar(eta, "eta", low=0.0, high=math.inf, high_open=True)
         self.n = max(1, round(self.delta * self.d))
@@ -193,6 +193,8 @@ class TwoLayerGD:
         W = generator.standard_normal((m, self.d))
         if self.init == "orthogonal":
             W[:, :k] = 0.0
+            if m > 1:
+                W = np.linalg.qr(W.T)[0].T
         if self.init == "zero_output":
             W[1::2] = W[::2]
         return np.asarray(W / np.linalg.norm(W, axis=1, keepdims=True))

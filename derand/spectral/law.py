@@ -14,6 +14,7 @@ from derand.exceptions import InputError
 from derand.spectral.bounds import Range, function_range, tail_range
 from derand.spectral.bulk import Bulk, check_delta
 from derand.spectral.edges import find_edge, find_outliers, margin, scan_threshold
+from derand.spectral.fluctuations import OutlierFluctuations, outlier_covariance
 from derand.spectral.functions import of_points
 from derand.spectral.moments import SideMoments
 from derand.spectral.quadrature import refined_panels
@@ -26,7 +27,7 @@ _SIDES = ("left", "right")
 _BATCHES = 8
 
 
-class SpectralLaw(Bulk):
+class SpectralLaw(Bulk, OutlierFluctuations):
     r"""Limiting spectrum of :math:`H = \frac1n \sum_i G_i x_i x_i^\top` with weights of any sign.
 
     The :math:`x_i` are N(0, I_d), n/d tends to delta, and the weights G may depend on the coordinates
@@ -352,6 +353,14 @@ class SpectralLaw(Bulk):
                 errors = [self._outlier_error(name, rank, delta, i, value) for i, value in ((1, z), (2, overlap))]
                 found.append(Outlier(sign * z, name, overlap, direction, sign * tau, *errors))
         return tuple(found)
+
+    def _outlier_covariance(self, side: str, delta: float, ranks: list[int]) -> tuple[FloatArray, FloatArray]:
+        """Return `outlier_covariance` at the middle one of some outliers on one side."""
+        data = self._sides[side]
+        tau = find_outliers(data, delta)[ranks[len(ranks) // 2]][0]
+        directions = np.linalg.eigh(data.planted(tau))[1].T[ranks][:, None, :]
+        P = (data.G / (1.0 + data.G * tau))[:, None, None]
+        return outlier_covariance(P, data.p, data.V, np.array([[delta * tau]]), directions, delta)
 
     def _outlier_error(self, side: str, rank: int, delta: float, index: int, value: float) -> float:
         """Return the error estimate of a number of one outlier."""

@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 from scipy.optimize import brentq
 
-from derand._utils.validation import check_array, check_int, check_option
+from derand._utils.validation import FloatArray, check_array, check_int, check_option
 from derand.exceptions import InputError, NonConvergenceError
 from derand.spectral.block_path import BlockPath, Point
 from derand.spectral.bounds import tail_range
 from derand.spectral.bulk import check_delta
+from derand.spectral.fluctuations import OutlierFluctuations, outlier_covariance
 from derand.spectral.results import Edge, Edges, Outlier, Threshold
 
 __all__ = ["MatrixSpectralLaw"]
@@ -23,7 +24,7 @@ _BATCHES = 4
 _DOMINANT = 0.3
 
 
-class MatrixSpectralLaw:
+class MatrixSpectralLaw(OutlierFluctuations):
     r"""Limiting spectrum of :math:`H = \frac1n \sum_i S_i \otimes x_i x_i^\top` with symmetric m x m blocks S.
 
     The :math:`x_i` are N(0, I_d), n/d tends to delta, and the blocks may depend on the coordinates v along k planted
@@ -344,6 +345,14 @@ class MatrixSpectralLaw:
                 spread, overlap_spread = self._outlier_spread(side, delta, rank, point.z, overlap)
             found.append(Outlier(sign * point.z, side, overlap, direction, sign * point.K, spread, overlap_spread))
         return found
+
+    def _outlier_covariance(self, side: str, delta: float, ranks: list[int]) -> tuple[FloatArray, FloatArray]:
+        """Return `outlier_covariance` at the middle one of some outliers on one side."""
+        path = self._path(side, delta)
+        point = path.outliers()[ranks[len(ranks) // 2]]
+        P = path.resolvent(point.K)
+        assert P is not None
+        return outlier_covariance(P, path.p, path.V, point.K, path.planted_directions(point)[ranks], delta)
 
     def _outlier_spread(self, side: str, delta: float, rank: int, z: float, overlap: float) -> tuple[float, float]:
         """Return the error estimates of value and overlap of one outlier."""

@@ -9,7 +9,7 @@ import numpy as np
 from derand._utils.html import ResultRepr
 from derand._utils.validation import FloatArray
 
-__all__ = ["Edge", "Edges", "Outlier", "Threshold"]
+__all__ = ["Edge", "Edges", "FiniteOutlier", "Outlier", "Threshold"]
 
 
 @dataclass(frozen=True)
@@ -79,6 +79,27 @@ class Outlier(ResultRepr):
     tau: float | FloatArray
     error: float = float("nan")
     overlap_error: float = float("nan")
+
+
+@dataclass(frozen=True)
+class FiniteOutlier(ResultRepr):
+    """An outlier in d dimensions.
+
+    Parameters
+    ----------
+    mean, deviation : float
+        Mean and standard deviation of the sorted eigenvalue.
+    limit : float
+        Where it is as d goes to infinity.
+    cluster_size : int
+        Number of outliers that come close to each other in d dimensions and repel each other, this one included; 1 for
+        an outlier by itself.  The mean over the cluster is that of the limits.
+    """
+
+    mean: float
+    deviation: float
+    limit: float
+    cluster_size: int
 
 
 @dataclass(frozen=True)
