@@ -141,8 +141,9 @@ def scalar_law(product):
 
 def simulation(product, d=1000, seeds=10):
     print(f"3. theory against simulation, d = {d}, {seeds} seeds")
-    print("   edge: seen, of its mean in d dimensions, and the latter less what the runs' own weights move their edges")
-    counts = np.zeros(3, dtype=int)
+    print("   edge: seen, of its mean in d dimensions, the latter less what the runs' own weights move their edges,")
+    print("   and of the mean that HessianSnapshot.law().extreme_eigenvalue(delta, d) predicts for each run")
+    counts = np.zeros(4, dtype=int)
     for activation, delta in (("half-quad", 4.0), ("gelu", 6.0), ("silu", 6.0)):
         for loss in ("pseudo-huber", "log-cosh"):
             theory = DMFT(activation, loss, "z**2", delta=delta, eta=0.2, n_samples=1 << 17).run(15)
@@ -155,13 +156,16 @@ def simulation(product, d=1000, seeds=10):
 
 
 def _compare(name, law, shots, delta, d):
-    """Print how far runs are from a law; return which of the three ways to compare edges are within 1 %."""
+    """Print how far runs are from a law; return which of the four ways to compare edges are within 1 %."""
     edge, found = law.edges(delta).left.value, law.outliers(delta, "left")
     values = np.array([shot.values for shot in shots])
     seen = values[:, 1] if found else values[:, 0]
     mean, deviation = law.extreme_eigenvalue(delta, d, "left", random_weights=True)
-    own = np.array([shot.law().edges(delta).left.value for shot in shots])
-    ratios = np.array([np.mean(seen) / edge, np.mean(seen) / mean, (np.mean(seen) - np.mean(own) + edge) / mean]) - 1.0
+    laws = [shot.law() for shot in shots]
+    own = np.mean([law.edges(delta).left.value for law in laws])
+    each = np.mean([law.extreme_eigenvalue(delta, d)[0] for law in laws])
+    average = np.mean(seen)
+    ratios = np.array([average / edge, average / mean, (average - own + edge) / mean, average / each]) - 1.0
     text = "no outlier"
     if found:
         text = f"outlier {np.mean(values[:, 0]) / found[0].value - 1:+.2%} (2 %)"
@@ -231,11 +235,22 @@ def blocks(product, d=1000, seeds=12):
             f"{v / o.value - 1:+.2%} (se {e / abs(o.value):.2%})"
             for v, e, o in zip(values, errors, outliers, strict=False)
         )
+        finite = law.finite_outliers(4.0, d, random_weights=True)
+        against = ", ".join(f"{v / f.mean - 1:+.2%}" for v, f in zip(values, finite, strict=False))
+        limit, cluster = np.mean([f.limit for f in finite]), np.mean(every[:, : len(finite)], axis=1)
+        gaps = np.ptp(every[:, : len(finite)], axis=1)
         ratios = (values[-1] / edge - 1, values[-1] / mean - 1, (values[-1] - own + edge) / mean - 1)
         print(
             f"        simulation d={d}, {seeds} seeds: outliers {shifts}; edge, of its mean in {d} dimensions, "
             f"less what the runs' own weights do: {', '.join(f'{r:+.2%}' for r in ratios)} "
             f"(1 %; se {deviation / abs(mean) / seeds**0.5:.2%})",
+            flush=True,
+        )
+        print(
+            f"        outliers in a cluster of {finite[0].cluster_size}: of their sorted means in {d} dimensions "
+            f"{against}; mean of the cluster {np.mean(cluster) / limit - 1:+.2%} (se "
+            f"{np.std(cluster, ddof=1) / seeds**0.5 / abs(limit):.2%}); spread {np.mean(gaps):.4f} "
+            f"+- {np.std(gaps, ddof=1) / seeds**0.5:.4f}, predicted {abs(finite[0].mean - finite[-1].mean):.4f}",
             flush=True,
         )
 
