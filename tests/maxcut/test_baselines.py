@@ -1,4 +1,7 @@
 import math
+import os
+import signal
+import threading
 
 import numpy as np
 import pytest
@@ -50,3 +53,13 @@ def test_hyperplanes_repeat_with_their_seed():
         random_hyperplanes(problem, vectors, 0)
     with pytest.raises(InputError, match="vectors"):
         random_hyperplanes(problem, vectors[:4], 5)
+
+
+def test_ctrl_c_while_scs_runs_is_an_interruption():
+    """SCS has a handler of its own: a signal sent once it iterates must end as one of Python's."""
+    problem = random_graph(np.random.default_rng(0), 30, 200, "int")
+    timer = threading.Timer(1.0, os.kill, (os.getpid(), signal.SIGINT))
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        goemans_williamson(problem, eps_abs=0.0, eps_rel=0.0, max_iters=10**8, time_limit_secs=60.0)
+    timer.join()
