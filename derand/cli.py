@@ -56,14 +56,12 @@ def main(argv: Sequence[str] | None = None) -> int:
         # The reader of stdout has gone, as in `derand ... | head -1`; the interpreter's own flush must not complain.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return ExitCode.BAD_INPUT
-    except OSError as error:
-        where = f"{error.filename}: " if error.filename else ""
-        return _fail(f"{where}{error.strerror or error}", ExitCode.BAD_INPUT)
-    except DerandError as error:
-        return _fail(as_option(str(error), args), ExitCode.BAD_INPUT)
-    except MemoryError:
-        return _fail("not enough memory for input of this size", ExitCode.BAD_INPUT)
     except Exception as error:
+        if _is_interruption(error):
+            return _fail("interrupted", ExitCode.INTERRUPTED)
+        text = _complaint(error, args)
+        if text is not None:
+            return _fail(text, ExitCode.BAD_INPUT)
         if os.environ.get("DERAND_DEBUG"):
             raise
         text = f"internal error, {type(error).__name__}: {error} (the traceback: set DERAND_DEBUG=1)"
@@ -90,6 +88,23 @@ def _parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
 def _command(name: str) -> Any:
     """Return the module of a subcommand; its name has underscores where the command has hyphens."""
     return import_module(f"derand.commands.{name.replace('-', '_')}")
+
+
+def _complaint(error: Exception, args: argparse.Namespace) -> str | None:
+    """Return what is to be said of an error that lies with the input, None for one of derand's own."""
+    if isinstance(error, OSError):
+        where = f"{error.filename}: " if error.filename else ""
+        return f"{where}{error.strerror or error}"
+    if isinstance(error, DerandError):
+        return as_option(str(error), args)
+    return "not enough memory for input of this size" if isinstance(error, MemoryError) else None
+
+
+def _is_interruption(error: BaseException | None) -> bool:
+    """Return whether Ctrl-C is behind an error: one in an extension's import comes out as an ImportError."""
+    while error is not None and not isinstance(error, KeyboardInterrupt):
+        error = error.__cause__ or error.__context__
+    return error is not None
 
 
 def _fail(message: str, code: ExitCode) -> ExitCode:

@@ -9,7 +9,7 @@ import pytest
 import derand
 from derand.cli import main
 from derand.commands import COMMANDS
-from derand.exceptions import InputError
+from derand.exceptions import InputError, MissingDependencyError
 
 
 def _shell(*arguments):
@@ -104,6 +104,26 @@ def test_exceptions_become_exit_codes(error, code, capsys, monkeypatch):
     monkeypatch.setattr("derand.commands.sosp.run", fail)
     assert main(["sosp", "--demo"]) == code
     assert capsys.readouterr().err.count("\n") == 1
+
+
+@pytest.mark.parametrize("wrapper", [None, MissingDependencyError])
+def test_ctrl_c_behind_another_error_is_an_interruption(wrapper, capsys, monkeypatch):
+    """An extension that is interrupted while it is imported raises ImportError, which a guard may wrap once more."""
+
+    def fail(_):
+        try:
+            try:
+                raise KeyboardInterrupt
+            except KeyboardInterrupt as interrupt:
+                raise ImportError("initialization failed") from interrupt
+        except ImportError as error:
+            if wrapper is None:
+                raise
+            raise wrapper("needs a package") from error
+
+    monkeypatch.setattr("derand.commands.sosp.run", fail)
+    assert main(["sosp", "--demo"]) == 130
+    assert capsys.readouterr().err == "derand: interrupted\n"
 
 
 def test_an_internal_error_can_show_its_traceback(capsys, monkeypatch):

@@ -21,7 +21,7 @@ from derand.exceptions import InputError
 
 __all__ = ["configure", "read_points", "run"]
 
-_STOPPED = ("time_limit", "callback")
+_STOPPED, _ENDED = ("time_limit", "callback"), ("finished", "target", "max_iter")
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -75,18 +75,23 @@ def run(args: argparse.Namespace) -> int:
             rng=args.seed,
         )
     k = result.components.shape[0]
-    wants_bound = not args.no_bound and result.status in {"finished", "target", "max_iter"}
-    bound = linear_lower_bound(X, k, M=result.components) if wants_bound else None
+    wants_bound, bound, status = not args.no_bound and result.status in _ENDED, None, result.status
+    if wants_bound:
+        progress.update("lower bound for all linear maps")
+        try:
+            bound = linear_lower_bound(X, k, M=result.components)
+        except KeyboardInterrupt:
+            status = "interrupted"
     progress.say(f"{_summary(result, bound)}; {time.perf_counter() - started:.2f} s")
     if args.output:
         np.savez(args.output, **_arrays(result, bound))
-    write_json(_document(args, result, bound), args.json)
+    write_json({**_document(args, result, bound), "status": status}, args.json)
     if args.plot:
         from derand.plotting.distortion import DistortionDisplay
 
         lower = float("nan") if bound is None else bound.value
         save_plot(DistortionDisplay.from_map(X, result.components, lower_bound=lower, rng=args.seed), args.plot)
-    if result.status == "interrupted":
+    if status == "interrupted":
         return ExitCode.INTERRUPTED
     missed = args.n_components is None and result.report.distortion > args.eps
     return ExitCode.STOPPED_EARLY if result.status in _STOPPED or missed else ExitCode.SOLVED

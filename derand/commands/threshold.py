@@ -50,14 +50,14 @@ def run(args: argparse.Namespace) -> int:
     -------
     int
         The exit code.  An infinite threshold is null, with the reason beside it; after an interruption or the time
-        limit the document holds those times that are done, at least one; it is 3, too, where --rtol wasn't reached.
+        limit the document holds what is done; it is 3, too, where --rtol wasn't reached.
 
     Raises
     ------
     InputError
         If the setting is invalid.
     KeyboardInterrupt
-        If interrupted before anything was done.
+        If interrupted before the directions were split.
     """
     if args.plot and args.activation is None:
         raise InputError("--plot draws delta_NN: give --activation")
@@ -67,24 +67,31 @@ def run(args: argparse.Namespace) -> int:
     end += math.inf if args.time_limit is None else args.time_limit
     link = MultiIndexLink.from_expression(args.link, args.k, args.noise)
     progress.say(f"splitting {link.k} direction(s) of {args.link!r}")
-    split, delta = link.easy_hard(), link.delta_alg()
+    split = link.easy_hard()
     document: dict[str, Any] = {
         "link": {"expression": args.link, "k": link.k, "noise": args.noise},
+        "status": "interrupted",
         "easy_directions": split.easy.T,
         "hard_directions": split.hard.T,
         "split_method": split.method,
-        "delta_alg": _delta_alg(delta),
     }
-    code = ExitCode.SOLVED
-    if args.activation is not None:
-        found, code = _network_thresholds(args, link, progress, end)
+    code = ExitCode.INTERRUPTED
+    found: list[tuple[int, NNThreshold]] = []
+    try:
+        delta = link.delta_alg()
+        document["delta_alg"] = _delta_alg(delta)
+        document["status"], code = "finished", ExitCode.SOLVED
+    except KeyboardInterrupt:
+        document["delta_alg"] = None
+    if args.activation is not None and document["delta_alg"] is not None:
+        found, document["status"], code = _network_thresholds(args, link, progress, end)
         names = ("activation", "loss", "scale", "init", "eta")
         document["network"] = {name: getattr(args, name) for name in names}
         document["network"]["m"] = "inf" if math.isinf(args.m) else args.m
         document["delta_nn"] = [{"t": t, **_nn(value)} for t, value in found]
-        if args.plot:
-            _plot(args, found, delta)
     write_json(document, args.json)
+    if args.plot and found:
+        _plot(args, found, delta)
     return code
 
 
@@ -95,22 +102,20 @@ def _width(text: str) -> float:
 
 def _network_thresholds(
     args: argparse.Namespace, link: MultiIndexLink, progress: Progress, end: float
-) -> tuple[list[tuple[int, NNThreshold]], ExitCode]:
-    """Return delta_NN at the times that were reached, and the exit code."""
+) -> tuple[list[tuple[int, NNThreshold]], str, ExitCode]:
+    """Return delta_NN at the times that were reached, the status, and the exit code."""
     found: list[tuple[int, NNThreshold]] = []
     try:
         for t in args.t:
             if found and time.monotonic() >= end:
-                return found, ExitCode.STOPPED_EARLY
+                return found, "time_limit", ExitCode.STOPPED_EARLY
             progress.say(f"delta_NN at t = {t}")
             found.append((t, _threshold(args, link, t)))
             progress.say(f"delta_NN = {found[-1][1].value:.6g} +- {found[-1][1].error:.2g}")
     except KeyboardInterrupt:
-        if not found:
-            raise
-        return found, ExitCode.INTERRUPTED
+        return found, "interrupted", ExitCode.INTERRUPTED
     is_precise = args.rtol is None or all(value.error <= args.rtol * value.value for _, value in found)
-    return found, ExitCode.SOLVED if is_precise else ExitCode.STOPPED_EARLY
+    return (found, "finished", ExitCode.SOLVED) if is_precise else (found, "imprecise", ExitCode.STOPPED_EARLY)
 
 
 def _threshold(args: argparse.Namespace, link: MultiIndexLink, t: int) -> NNThreshold:

@@ -120,3 +120,13 @@ def test_bad_input(tmp_path, points):
     fails("nan.npy.*finite", tmp_path / "nan.npy")
     fails("--output", points[1], "-o", tmp_path / "map.txt")
     assert main(["embed", str(tmp_path / "missing.npy")]) == 1
+
+
+def test_ctrl_c_within_the_lower_bound_keeps_the_map(points, tmp_path, capsys, monkeypatch):
+    def stop(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("derand.commands.embed.linear_lower_bound", stop)
+    code, document, _ = _run([points[1], "-k", "4", "-q", "-o", tmp_path / "map.npz"], capsys)
+    assert (code, document["status"], document["lower_bound"]) == (130, "interrupted", None)
+    assert np.load(tmp_path / "map.npz")["components"].shape == (4, 8)

@@ -61,8 +61,18 @@ def test_interruption_keeps_what_is_done(monkeypatch, capsys):
     options = ["--link", "z**2", "--activation", "gelu", "--t", "1", "2", "-q"]
     assert _run(*options) == 130
     assert [entry["t"] for entry in json.loads(capsys.readouterr().out)["delta_nn"]] == [1]
-    with pytest.raises(KeyboardInterrupt):
-        _run(*options)
+    assert _run(*options) == 130  # none is done
+    document = json.loads(capsys.readouterr().out)
+    assert (document["status"], document["delta_nn"]) == ("interrupted", [])
+    assert document["delta_alg"]["value"] > 0
+    for name, is_written in (("delta_alg", True), ("easy_hard", False)):
+        monkeypatch.setattr(threshold.MultiIndexLink, name, stop)
+        if is_written:
+            assert _run(*options) == 130
+            assert json.loads(capsys.readouterr().out)["delta_alg"] is None
+        else:
+            with pytest.raises(KeyboardInterrupt):
+                _run(*options)
 
 
 def test_time_limit_ends_between_two_times(monkeypatch, capsys):
