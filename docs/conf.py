@@ -24,8 +24,14 @@ extensions = [
     "sphinx_gallery.gen_gallery",
 ]
 exclude_patterns = ["_build", "_*.rst"]
+templates_path = ["_templates"]
 default_role = "autolink"
-nitpicky = False
+nitpicky = True
+nitpick_ignore_regex = [
+    # Fields, which the table of their class describes; what isn't there at all becomes no link in the first place.
+    ("py:obj", r"[a-z_]+"),
+    (r"py:\w+", r"(numpy|scipy|sklearn|networkx|matplotlib|joblib|dask|torch)\..*"),
+]
 
 autosummary_generate = True
 autodoc_typehints = "none"
@@ -58,7 +64,8 @@ def write_api_page():
             continue
         title = f"``derand.{name}``"
         lines += [title, "-" * len(title), "", module.__doc__.strip().splitlines()[0], ""]
-        lines += [f".. currentmodule:: derand.{name}", "", ".. autosummary::", "   :toctree: api", ""]
+        lines += [f".. module:: derand.{name}", "   :no-index-entry:", ""]
+        lines += [".. autosummary::", "   :toctree: api", ""]
         lines += [*(f"   {export}" for export in sorted(module.__all__)), ""]
     (HERE / "generated").mkdir(exist_ok=True)
     (HERE / "generated" / "api.rst").write_text("\n".join(lines), encoding="utf-8")
@@ -87,6 +94,14 @@ def escape_bars(app, what, name, obj, options, lines):
             lines[number] = "".join(pieces)
 
 
+def keep_own_members(app, what, name, obj, skip, options):
+    """Leave out what a class has from other packages, the fields of named tuples, and anything undocumented."""
+    function = getattr(obj, "fget", None) or getattr(obj, "func", None) or getattr(obj, "__func__", obj)
+    is_own = str(getattr(function, "__module__", "")).startswith("derand")
+    return None if is_own and getattr(function, "__doc__", None) else True
+
+
 def setup(app):
     """Run before numpydoc reads the docstrings."""
     app.connect("autodoc-process-docstring", escape_bars, priority=100)
+    app.connect("autodoc-skip-member", keep_own_members)

@@ -2,8 +2,8 @@ r"""
 Four methods from one saddle
 ============================
 
-:func:`derand.minimize_sosp` has four ways to search, and one way to prove.  All start here at the saddle 0 of a ring of
-twenty double wells,
+:func:`~derand.optimize.minimize_sosp` has four ways to search, and one way to prove.  All start here at the saddle 0 of
+a ring of twenty double wells,
 
 .. math:: f(x) = \tfrac14 \sum_i (x_i^2 - 1)^2 + \tfrac14 \sum_i (x_i - x_{i+1})^2,
 

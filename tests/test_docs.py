@@ -21,7 +21,7 @@ from derand.commands import COMMANDS
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"
-BUILT = {"_build", "generated", "gallery"}
+BUILT = {"_build", "_templates", "generated", "gallery"}
 #: Files that begin with an underscore are parts that pages include.
 PAGES = [
     path
@@ -185,7 +185,7 @@ def test_every_public_name_is_in_the_reference(tmp_path):
     function = source[source.index("def write_api_page") : source.index("\nwrite_api_page()")]
     namespace = {"pkgutil": pkgutil, "import_module": importlib.import_module, "derand": derand, "HERE": tmp_path}
     exec(function + "\nwrite_api_page()", namespace)
-    sections = (tmp_path / "generated" / "api.rst").read_text(encoding="utf-8").split(".. currentmodule:: derand.")[1:]
+    sections = (tmp_path / "generated" / "api.rst").read_text(encoding="utf-8").split(".. module:: derand.")[1:]
     listed = {
         section.splitlines()[0]: set(re.findall(r"^   (\w+)$", section, flags=re.MULTILINE)) for section in sections
     }

@@ -40,7 +40,7 @@ class MaxCutClusterer(CallbackSupportMixin, ClusterMixin, BaseEstimator):  # typ
         sparse, where negative entries attract; or a function that returns such a matrix for X.  Where rounding made a
         matrix asymmetric, by up to 1e-9 of its largest entry, the mean of its halves counts.
     method : {"sosp", "perturbed_gradient", "conditional", "hyperplane"}
-        How the relaxation is rounded, see `derand.maxcut.derandomize.derandomize`.
+        How the relaxation is rounded, see `derand.maxcut.derandomize`.
     effort : {"derandomize", "quick", "default", "thorough"}
         How long to search after the rounding.
     bound : bool, default True

@@ -72,7 +72,7 @@ class NetworkReducer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
     train_biases : bool, default True
         Whether hidden biases are trained; without, nothing is guaranteed.
     solver : str, default "lbfgs-lanczos"
-        Method of `derand.minimize_sosp`.
+        Method of `derand.optimize.minimize_sosp`.
     whiten : bool, default True
         Whether to transform X to covariance I; otherwise columns are only scaled to variance 1.
     tol, curv_tol : float

@@ -29,7 +29,7 @@ class SliceReducer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
     n_components : int or "auto", default 2
         Number of directions; "auto" takes the largest drop between consecutive eigenvalues.
     method : {"sir", "save", "phd", "dr"}, default "dr"
-        See `derand.structure.estimation.slicing.sliced_matrix`.
+        See ``derand.structure.estimation.slicing.sliced_matrix``.
     n_slices : int, default 10
         Slices of a continuous response; classes are slices as they are.
     shrinkage : float in [0, 1], optional

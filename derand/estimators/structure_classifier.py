@@ -20,7 +20,7 @@ class StructureClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cla
     """Directions that classes depend on, and a multinomial model on them.
 
     Linear logistic models and kernel models trained jointly with their directions compete on held-out samples; see
-    `derand.structure.estimation.classification.estimate_class_structure`.
+    ``derand.structure.estimation.estimate_class_structure``.
 
     Parameters
     ----------

@@ -32,7 +32,7 @@ class StructureRegressor(
     r"""Directions that a response depends on, their number, error bars, and the regression on them.
 
     For :math:`y = f(Bx) + \text{noise}` with a smooth f it finds the rows of B; see
-    `derand.structure.estimation.estimate.estimate_structure` for the method and its limits.
+    `derand.structure.estimate_structure` for the method and its limits.
 
     Parameters
     ----------

@@ -108,7 +108,7 @@ def goemans_williamson(
 ) -> BaselineResult:
     """Return the best hyperplane cut of the relaxation as cvxpy solves it.
 
-    A reference to compare with; `derand.maxcut.relaxation.solve_relaxation` solves the same programme much faster.
+    A reference to compare with; `derand.maxcut.solve_relaxation` solves the same programme much faster.
 
     Parameters
     ----------

@@ -132,7 +132,7 @@ class Certificate:
     cut_value, upper_bound : Fraction
         Exact values.
     parts : tuple of dict
-        The proof, as plain data in the format of `derand.maxcut.checker`.
+        The proof, as plain data in the format of ``derand.maxcut.checker``.
 
     Examples
     --------

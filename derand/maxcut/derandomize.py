@@ -111,8 +111,8 @@ def derandomize(
     "sosp" minimises the smoothed objective from W = the vectors (their eight principal directions), b = kick * W e_k,
     which lies off the saddle b = 0, to a second-order stationary point, where W = 0, and rounds vertex by vertex
     without loss.  Where the signs have settled for long, one long step of descent leads to the cut that they mean
-    (`derand.maxcut.settling`).  "perturbed_gradient" does the same by perturbed gradient descent with the constants of
-    its theorem, which is the published algorithm to the letter and needs far more evaluations.  "conditional" fixes the
+    (``settling.py``).  "perturbed_gradient" does the same by perturbed gradient descent with the constants of its
+    theorem, which is the published algorithm to the letter and needs far more evaluations.  "conditional" fixes the
     Gaussian coordinates one by one and never loses.  "hyperplane" is Goemans and Williamson's random rounding, best of
     1000, for comparison.
 

@@ -41,7 +41,7 @@ class Relaxation(ResultRepr):
         sum_ij w_ij (1 - v_i.v_j)/2 over the edges: a lower bound on the optimum of the relaxation, *not* a bound on
         cuts.
     multipliers : ndarray, shape (n,)
-        y_i = |(A V)_i|, the dual vector that `derand.maxcut.bound` makes feasible.
+        y_i = |(A V)_i|, the dual vector that ``derand.maxcut.bound`` makes feasible.
     residual : float
         sqrt(sum |g_i|^2/y_i / sum y_i) for the Riemannian gradient g.
     is_converged : bool
@@ -81,7 +81,7 @@ def solve_relaxation(
     Exact ascent over colour classes, then truncated Newton steps on the product of spheres; the number of columns grows
     until the factor is rank deficient.  A rank-deficient second-order stationary point is a global optimum of the
     relaxation (Boumal, Voroninski and Bandeira, theorem 2); the method doesn't prove second-order stationarity, so the
-    value is certified only together with `derand.maxcut.bound.prove_bound`.
+    value is certified only together with ``derand.maxcut.bound.prove_bound``.
 
     Parameters
     ----------

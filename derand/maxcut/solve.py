@@ -170,7 +170,7 @@ def solve_maxcut(
     problem : MaxCutProblem
         The graph; any weights.
     method : {"sosp", "perturbed_gradient", "conditional", "hyperplane"}
-        How the relaxation is rounded, see `derand.maxcut.derandomize.derandomize`.
+        How the relaxation is rounded, see `derand.maxcut.derandomize`.
     effort : {"derandomize", "quick", "default", "thorough"} or their numbers 0 to 3
         0: the derandomized cut with a last one-flip descent, no random bits at all except for "hyperplane".  1: a
         search of at most 6,000 sweeps of 32 replicas, a second or so for 10^4 edges.  2: at most 120,000 sweeps, for
@@ -209,7 +209,7 @@ def solve_maxcut(
     Notes
     -----
     The same bits for the same ``rng`` without a time limit, on any number of BLAS threads and jobs.  Relabelling the
-    vertices doesn't change the value where `derand.maxcut.canonical.canonical_order` can tell them apart or the graph's
+    vertices doesn't change the value where the order of ``derand.maxcut.canonical`` can tell them apart or the graph's
     symmetry exchanges them, for kernels of up to 50,000 vertices that the reductions bring to the same form.
 
     The value is never below the expected cut of the relaxation for any method but "hyperplane" at effort 0.  Ctrl-C

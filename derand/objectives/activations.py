@@ -139,7 +139,7 @@ class ReLU:
 
         Returns
         -------
-        ndarray, shape (order + 1, *mean.shape)
+        ndarray, shape ``(order + 1, *mean.shape)``
             The derivatives.
 
         Raises
