@@ -66,7 +66,7 @@ def run(args: argparse.Namespace) -> int:
     progress, end = Progress("threshold", quiet=args.quiet), time.monotonic()
     end += math.inf if args.time_limit is None else args.time_limit
     link = MultiIndexLink.from_expression(args.link, args.k, args.noise)
-    progress.say(f"splitting {link.k} direction(s) of {args.link!r}")
+    progress.say(f"splitting {link.k} direction{'s' * (link.k != 1)} of {args.link!r}")
     split = link.easy_hard()
     document: dict[str, Any] = {
         "link": {"expression": args.link, "k": link.k, "noise": args.noise},
@@ -141,6 +141,8 @@ def _threshold(args: argparse.Namespace, link: MultiIndexLink, t: int) -> NNThre
 def _delta_alg(found: DeltaAlg) -> dict[str, Any]:
     """Return the best spectral method's threshold for JSON."""
     reason = "" if math.isfinite(found.value) else "no conditional second moment depends on the response"
+    if found.value == 0.0:
+        reason = "no direction is hard: any positive multiple of the dimension is enough"
     return {"value": found.value, "error": found.error, "method": found.method, "reason": reason}
 
 

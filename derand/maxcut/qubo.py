@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from derand._utils.html import ResultRepr
 from derand.exceptions import CertificateError, InputTypeError
 from derand.maxcut.bound import round_up
+from derand.maxcut.bqm import from_bqm
 from derand.maxcut.certificate import Certificate
 from derand.maxcut.quadratic import QuadraticModel, from_qubo
 from derand.maxcut.solve import MaxCutSolution, solve_maxcut
@@ -144,7 +145,7 @@ def solve_qubo(Q: Any, offset: Any = 0, *, symmetric: bool | None = None, **opti
 
     Parameters
     ----------
-    Q : mapping, array_like, scipy sparse array, EdgeList or QuadraticModel
+    Q : mapping, array_like, scipy sparse array, EdgeList, QuadraticModel or dimod.BinaryQuadraticModel
         The form, as in `from_qubo`; a model may have spins instead.  To maximise, negate it.
     offset : number, default 0
         Constant term.
@@ -183,8 +184,9 @@ def solve_qubo(Q: Any, offset: Any = 0, *, symmetric: bool | None = None, **opti
 
 def _model(Q: Any, offset: Any, symmetric: bool | None) -> QuadraticModel:
     """Return a model as it is, and coefficients as a model."""
-    if not isinstance(Q, QuadraticModel):
+    is_bqm = hasattr(Q, "quadratic") and hasattr(Q, "vartype")
+    if not (is_bqm or isinstance(Q, QuadraticModel)):
         return from_qubo(Q, offset, symmetric=symmetric)
     if symmetric is not None or offset != 0:
-        raise InputTypeError("a QuadraticModel has its own offset and symmetry: pass neither")
-    return Q
+        raise InputTypeError(f"a {type(Q).__name__} has its own offset and symmetry: pass neither")
+    return from_bqm(Q) if is_bqm else Q

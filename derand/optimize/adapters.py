@@ -81,7 +81,8 @@ def from_torch(fun: Callable[[Any], Any], *, device: str = "cpu") -> tuple[Fun, 
     Parameters
     ----------
     fun : callable
-        ``fun(x)`` takes a float64 tensor of shape (n,) and returns a scalar tensor.
+        ``fun(x)`` takes a float64 tensor of shape (n,) and returns a scalar tensor.  Its own tensors must be of float64
+        as well, of which ``torch.set_default_dtype(torch.float64)`` makes new ones.
     device : str, default "cpu"
         Where the tensors live.
 
@@ -123,16 +124,31 @@ def from_torch(fun: Callable[[Any], Any], *, device: str = "cpu") -> tuple[Fun, 
     def numpy_fun(x: FloatArray) -> tuple[float, FloatArray]:
         """Return value and gradient."""
         point = torch.tensor(x, dtype=torch.float64, device=device, requires_grad=True)
-        value = _as_scalar(fun(point), torch.Tensor)
+        value = _as_scalar(_evaluated(fun, point), torch.Tensor)
         return float(value.detach()), to_numpy(derivative(value, point, twice=False))
 
     def numpy_hessp(x: FloatArray, v: FloatArray) -> FloatArray:
         """Return the Hessian product."""
         point = torch.tensor(x, dtype=torch.float64, device=device, requires_grad=True)
-        slope = derivative(fun(point), point, twice=True) @ torch.tensor(v, dtype=torch.float64, device=device)
+        slope = derivative(_evaluated(fun, point), point, twice=True) @ torch.tensor(
+            v, dtype=torch.float64, device=device
+        )
         return to_numpy(derivative(slope, point, twice=False))
 
     return numpy_fun, numpy_hessp
+
+
+def _evaluated(fun: Callable[[Any], Any], point: Any) -> Any:
+    """Return the function's value; torch refuses to mix types in products, and says so without naming the cure."""
+    try:
+        return fun(point)
+    except RuntimeError as error:
+        if "dtype" not in str(error):
+            raise
+        raise InputTypeError(
+            f"fun must not mix x, of float64, with tensors of another type: {error}; make them double, "
+            "or call torch.set_default_dtype(torch.float64) before they are made"
+        ) from error
 
 
 def _as_scalar(value: Any, kind: type) -> Any:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from derand._utils.validation import FloatArray
-from derand.exceptions import InputError
+from derand.exceptions import InputError, InputTypeError
 from derand.optimize.minimize import minimize_sosp
 from derand.optimize.result import SOSPResult
 
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from scipy.optimize import OptimizeResult
 
 __all__ = ["sosp_method"]
+
+_OPTIONS = frozenset(inspect.signature(minimize_sosp).parameters) - {"fun", "x0", "hessp", "callback"}
 
 
 def sosp_method(
@@ -55,7 +57,7 @@ def sosp_method(
     bounds, constraints : optional
         Not supported; anything but None and () is refused.
     **options
-        Options of `minimize_sosp`.
+        Options of `minimize_sosp`; ``maxiter`` is its ``max_iter``.
 
     Returns
     -------
@@ -67,6 +69,8 @@ def sosp_method(
     ------
     InputError
         If there is no gradient, or there are bounds or constraints.
+    InputTypeError
+        If an option is unknown.
 
     Examples
     --------
@@ -84,6 +88,11 @@ def sosp_method(
     if tol is not None:
         options.setdefault("gtol", tol)
     options.pop("disp", None)
+    if "maxiter" in options:
+        options.setdefault("max_iter", options.pop("maxiter"))
+    unknown = sorted(options.keys() - _OPTIONS)
+    if unknown:
+        raise InputTypeError(f"sosp_method has no option {unknown[0]!r}; it has {', '.join(sorted(_OPTIONS))}")
     result = minimize_sosp(
         lambda x: (fun(x, *args), jac(x, *args)),
         np.atleast_1d(x0),

@@ -13,6 +13,7 @@ from derand.exceptions import InputError, InputTypeError, MissingDependencyError
 from derand.maxcut.bqm import from_bqm, to_bqm
 from derand.maxcut.problem import MaxCutProblem
 from derand.maxcut.quadratic import from_ising, from_qubo
+from derand.maxcut.qubo import solve_qubo
 
 
 class Vartype(Enum):
@@ -85,3 +86,14 @@ def test_bad_models_are_named():
         from_bqm(types.SimpleNamespace(linear={}, quadratic={}, offset=0, vartype="DISCRETE"))
     with pytest.raises(InputError, match="finite"):
         from_bqm(StandIn({"a": float("nan")}, {}, 0.0, "SPIN"))
+
+
+@pytest.mark.parametrize("vartype", ["BINARY", "SPIN"])
+def test_solve_qubo_takes_models_of_dimod(model_class, vartype):
+    bqm = model_class({"a": -1.0, "b": 0.5, "c": 0.25}, {("a", "b"): 2.0, ("b", "c"): -1.5}, 3.0, vartype)
+    values = (0, 1) if vartype == "BINARY" else (-1, 1)
+    least = min(bqm.energy(dict(zip("abc", x, strict=True))) for x in itertools.product(values, repeat=3))
+    found = solve_qubo(bqm)
+    assert float(found.value) == float(found.lower_bound) == least == bqm.energy(found.assignment)
+    with pytest.raises(InputTypeError, match="has its own offset"):
+        solve_qubo(bqm, 1)

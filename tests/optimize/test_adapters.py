@@ -82,6 +82,17 @@ def test_torch_constants_and_wrong_shapes():
             from_torch(wrong)[0](np.ones(2))
 
 
+def test_torch_tensors_of_another_type_are_named():
+    torch = pytest.importorskip("torch")
+    A = torch.eye(2, dtype=torch.float32)
+    fun, hessp = from_torch(lambda x: torch.sum((A @ x) ** 2))
+    for call in (lambda: fun(np.ones(2)), lambda: hessp(np.ones(2), np.ones(2))):
+        with pytest.raises(InputTypeError, match="set_default_dtype"):
+            call()
+    with pytest.raises(RuntimeError, match="size"):
+        from_torch(lambda x: x @ torch.ones(3, dtype=torch.float64))[0](np.ones(2))
+
+
 @pytest.mark.parametrize("library", ADAPTERS)
 def test_missing_library_is_named(library, monkeypatch):
     monkeypatch.setitem(sys.modules, library, None)
