@@ -21,7 +21,7 @@ _MAX_STEPS = 400
 _SMALL = 8
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Point:
     """A point of the curve.
 
@@ -83,6 +83,8 @@ class BlockPath:
         self.scale = float(np.sqrt(p @ np.sum(S * S, axis=(1, 2)) / self.m))
         self._edge: Point | None = None
         self._visited: list[Point] = []
+        self._outliers: list[Point] | None = None
+        self._values: dict[Point, FloatArray] = {}
 
     def resolvent(self, K: FloatArray) -> FloatArray | None:
         """Return P = S (I + K S / delta)^(-1) or None beyond the first pole.
@@ -299,7 +301,9 @@ class BlockPath:
 
     def planted_values(self, point: Point) -> FloatArray:
         """Return the ascending eigenvalues of E[P (x) v v'] - z."""
-        return np.asarray(np.linalg.eigvalsh(self._planted(point)), dtype=np.float64)
+        if point not in self._values:  # each outlier's search begins at the same points
+            self._values[point] = np.asarray(np.linalg.eigvalsh(self._planted(point)), dtype=np.float64)
+        return self._values[point]
 
     def planted_directions(self, point: Point) -> FloatArray:
         """Return the eigenvectors of E[P (x) v v'] - z that belong to `planted_values`, shape (m k, m, k)."""
@@ -322,8 +326,10 @@ class BlockPath:
         list of Point
             One for each negative eigenvalue at the edge: along the curve they decrease.
         """
-        count = int(np.sum(self.planted_values(self.edge()) < 0.0))
-        return [self._outlier(rank) for rank in range(count)]
+        if self._outliers is None:
+            count = int(np.sum(self.planted_values(self.edge()) < 0.0))
+            self._outliers = [self._outlier(rank) for rank in range(count)]
+        return list(self._outliers)
 
     def _outlier(self, rank: int) -> Point:
         """Return the point where one eigenvalue of the planted matrix vanishes."""

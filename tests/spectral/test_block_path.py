@@ -67,3 +67,14 @@ def test_small_blocks_are_factored_as_lapack_does(m):
     np.testing.assert_allclose(path.resolvent(K), expected, atol=1e-12)
     assert path.resolvent(1e4 * K) is None
     assert path.resolvent(-K) is None
+
+
+def test_outliers_are_searched_for_once(monkeypatch):
+    path = blocks(1)
+    first = path.outliers()
+    assert len(first) > 0
+    monkeypatch.setattr(path, "solve", None)
+    again = path.outliers()
+    assert [point.z for point in again] == [point.z for point in first]
+    again.clear()
+    assert len(path.outliers()) == len(first)
