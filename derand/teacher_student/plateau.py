@@ -49,10 +49,12 @@ class CriticalRates(NamedTuple):
     Attributes
     ----------
     plateau : float or None
-        Above it there is no plateau: norms diverge from any start with rho = 0.  None where that isn't in closed form.
+        Above it there is no plateau: norms diverge from any start with rho = 0.  None where random weights reach no
+        plateau (a single erf student aligns at once), the second layer is trained, averages are quadratures (a
+        `SmoothActivation`) or too many (p^3 (p + p_star)^2 above 2e5, for ReLU 1e4), or it can't be followed.
     escape : float or None
         Above it the plateau attracts and isn't left; None if it can be left for all rates below `plateau`, or where
-        that isn't in closed form.
+        that is None.
     stable : float
         Above it the zero-loss solutions are unstable in mean square; for the square independent of p in mean-field
         scaling.

@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from derand._utils.rng import RNGLike
+from derand._utils.validation import check_scalar
 from derand.exceptions import InputError
+from derand.teacher_student.branch import plateau_limits
 from derand.teacher_student.escape import EscapeTime, Start, find_escape_time
 from derand.teacher_student.late import NoiseFloor, Tail, best_loss, find_noise_floor, find_tail
-from derand.teacher_student.parameters import Parameters
+from derand.teacher_student.parameters import LARGEST, Parameters
 from derand.teacher_student.plateau import CriticalRates, Plateau, critical_rates, find_plateau
 from derand.teacher_student.stability import copy_of_teacher, general_noise_floor, linearise
 from derand.teacher_student.stationary import NumericalPlateau, find_numerical_plateau
@@ -75,7 +77,7 @@ class QuadraticPredictions:
             return find_plateau(self.parameters, second_order=second_order)
         return find_numerical_plateau(self.parameters, second_order=second_order, q0=q0)
 
-    def critical_lr(self, *, solution: Any = None) -> CriticalRates:
+    def critical_lr(self, *, solution: Any = None, q0: float = 1.0) -> CriticalRates:
         r"""Return the learning rates, in the model's own scaling, where the behaviour changes.
 
         For the plain quadratic model, plateau:
@@ -83,8 +85,10 @@ class QuadraticPredictions:
         the root of :math:`\frac{2\gamma}{p^*} \sum_l t_l / (1 - 4\gamma t_l/p^*) = 1`, for T = I this is
         p*/(2 (p* + 2)).  Between the two, the flow ends at a partly informed stationary loss.
 
-        For every other model `stable` follows from the equations linearised at a solution of zero loss.  The second
-        moments C of deviations orthogonal to all weights obey
+        For every other model, the fixed point that random weights reach (see `plateau`) is followed as lr grows, by
+        Newton's method along the branch, up to the fold where it ceases to exist: `plateau`.  `escape` is where its
+        last growing rate vanishes.  `stable` follows from the equations linearised at a solution of zero loss.  The
+        second moments C of deviations orthogonal to all weights obey
 
         .. math:: \dot C = -\eta (HC + CH) + \eta^2 K[C], \quad H_{kl} = a_k a_l E[g'_k g'_l], \quad
                   K[C]_{kl} = a_k a_l \sum_{mn} a_m a_n E[g'_k g'_l g'_m g'_n]\, C_{mn},
@@ -100,6 +104,8 @@ class QuadraticPredictions:
             (rho, Q) of a solution of zero loss.  Default: each teacher vector copied by p / p_star students (scaled
             where the second layers ask for it and the activation allows it).  Other solutions may have other limits.
             The plain quadratic model's limit is the same for all, and takes none.
+        q0 : float, default 1.0
+            Squared norm of the students at the start, which chooses the plateau; without effect on the closed forms.
 
         Returns
         -------
@@ -110,6 +116,12 @@ class QuadraticPredictions:
         ------
         InputError
             If T = 0, or there is no such solution, or p is above 32 outside the plain quadratic model.
+
+        Notes
+        -----
+        Limits that are followed take about a second for erf and the square, several for ReLU, growing as
+        p^3 (p + p_star)^2; they are exact to about 1e-8.  Where the norms grow without bound up to the limit (erf with
+        much label noise), it is where they pass a million times those of the start.  Deterministic.
 
         Examples
         --------
@@ -126,8 +138,12 @@ class QuadraticPredictions:
         # gamma = eta / p, and eta is proportional to lr
         factor = self._lr_per_gamma()
         if not self.parameters.is_plain:
-            stable = linearise(self.parameters, solution).stable / self.parameters.p
-            return CriticalRates(None, None, factor * stable)
+            stable = linearise(self.parameters, solution).stable
+            limits = plateau_limits(
+                self.parameters, stable, check_scalar(q0, "q0", low=0.0, high=LARGEST, low_open=True)
+            )
+            plateau, escape = (None if eta is None else factor * eta / self.parameters.p for eta in limits)
+            return CriticalRates(plateau, escape, factor * stable / self.parameters.p)
         if solution is not None:
             raise InputError("solution must be None for the plain quadratic model, whose limit doesn't depend on it")
         found = critical_rates(self.parameters)

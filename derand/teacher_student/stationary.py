@@ -20,13 +20,14 @@ from derand.teacher_student.flow import motion
 from derand.teacher_student.parameters import LARGEST, Parameters, assemble
 from derand.teacher_student.smooth import SmoothActivation
 
-__all__ = ["NumericalPlateau", "find_numerical_plateau", "linear_rates"]
+__all__ = ["DIVERGED", "NumericalPlateau", "Orbits", "find_numerical_plateau", "linear_rates", "reach_plateau"]
 
+#: norms that many times those of the start and the teacher count as divergent
+DIVERGED = 1e6
 _RESIDUAL = 1e-10
 _SETTLED = 1e-6
 _LEGS = 24
 _MAX_EVALUATIONS = 20_000
-_DIVERGED = 1e6
 _STEP = 1e-3
 _SMALLEST_STEP = 1e-5
 _LARGEST_JACOBIAN = 600
@@ -71,7 +72,7 @@ class NumericalPlateau(NamedTuple):
         return result_html(self)
 
 
-class _Orbits:
+class Orbits:
     """Matrices (Q | rho) that don't change when students with equal second layers are exchanged.
 
     Parameters
@@ -105,12 +106,23 @@ class _Orbits:
         if is_blind:
             self.free &= found[:, 0] != 2
 
-    def coarser(self) -> _Orbits:
+    def coarser(self) -> Orbits:
         """Return the same unknowns with averages of a relative error about 1e-4, where they can be had for less."""
+        activation = self.parameters.activation
+        if not isinstance(activation, SmoothActivation):
+            return self
+        return self.with_parameters(replace(self.parameters, activation=activation.coarser(_SEARCH_TAIL)))
+
+    def with_parameters(self, parameters: Parameters) -> Orbits:
+        """Return the same unknowns in a setting with the same second layer."""
         other = copy(self)
-        if isinstance(self.parameters.activation, SmoothActivation):
-            other.parameters = replace(self.parameters, activation=self.parameters.activation.coarser(_SEARCH_TAIL))
+        other.parameters = parameters
         return other
+
+    def fold(self, rho: FloatArray, Q: FloatArray) -> FloatArray:
+        """Return the free unknowns of overlaps, averaged over those that are alike."""
+        both = np.concatenate([Q, rho], axis=1).ravel()
+        return np.asarray((np.bincount(self.ids.ravel(), both) / self.counts)[self.free])
 
     def unfold(self, y: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return (rho, Q) from the free unknowns."""
@@ -122,8 +134,7 @@ class _Orbits:
     def speed(self, y: FloatArray, second_order: bool) -> FloatArray:
         """Return the velocities of the free unknowns, divided by eta."""
         d_rho, d_q = _velocity(self.parameters, *self.unfold(y), second_order)
-        both = np.concatenate([d_q, d_rho], axis=1).ravel()
-        return np.asarray((np.bincount(self.ids.ravel(), both) / self.counts)[self.free])
+        return self.fold(d_rho, d_q)
 
 
 def _velocity(
@@ -136,15 +147,20 @@ def _velocity(
 
 
 def find_numerical_plateau(parameters: Parameters, *, second_order: bool, q0: Any) -> NumericalPlateau:
-    """Return the fixed point reached from rho = 0, Q = q0 I; see `TeacherStudent.plateau`.
+    """Return the fixed point reached from rho = 0, Q = q0 I; see `TeacherStudent.plateau` and `reach_plateau`."""
+    return reach_plateau(parameters, second_order=second_order, q0=q0)[0]
+
+
+def reach_plateau(parameters: Parameters, *, second_order: bool, q0: Any) -> tuple[NumericalPlateau, Orbits]:
+    """Return the fixed point reached from rho = 0, Q = q0 I, and the overlaps that are unknowns on the way there.
 
     Students with equal second layers stay alike on this way, so only the overlaps that differ between kinds of students
     are unknowns.  They are integrated until they stand still and polished by Powell's hybrid method.
 
     Returns
     -------
-    NumericalPlateau
-        The fixed point with its residual and rates.
+    tuple
+        The fixed point with its residual and rates, and its unknowns.
 
     Raises
     ------
@@ -160,40 +176,50 @@ def find_numerical_plateau(parameters: Parameters, *, second_order: bool, q0: An
     pull, _ = _velocity(parameters, *cold, second_order)
     scale = max(q0, float(np.max(np.abs(parameters.gram))))
     is_blind = bool(np.max(np.abs(pull)) <= 1e-13 * scale * max(1.0, float(np.max(np.abs(parameters.output))) ** 2))
-    orbits = _Orbits(parameters, is_blind, q0)
+    orbits = Orbits(parameters, is_blind, q0)
     y = _approach(orbits, second_order, scale)
-    found = _polished(orbits, y, second_order, 1e-15)
-    best = min((y, found), key=lambda y: float(np.max(np.abs(orbits.speed(y, second_order)), initial=0.0)))
+    best = _polished(orbits, y, second_order, 1e-15)
+    if _is_far(best, y, scale):  # the overlaps may stand almost still long before they arrive
+        y = _settle(orbits, second_order, scale, 1e-8, y, 1e-4 * _SETTLED)
+        best = _polished(orbits, y, second_order, 1e-15)
     rho, Q = orbits.unfold(best)
     residual = max(float(np.max(np.abs(part))) for part in _velocity(parameters, rho, Q, second_order))
-    is_far = float(np.max(np.abs(best - y), initial=0.0)) > _FAR * scale
-    if not residual <= _RESIDUAL * scale or is_far:
+    if not residual <= _RESIDUAL * scale:
         raise NonConvergenceError(f"no fixed point found, residual {residual:.2g}", partial=(rho, Q))
+    if _is_far(best, y, scale):
+        raise NonConvergenceError("the overlaps don't settle on the fixed point next to them", partial=(rho, Q))
     rates, error = linear_rates(parameters, rho, Q, second_order=second_order, kinds=orbits.kinds)
     loss = 0.5 * float(parameters.activation.squared_error(assemble(parameters, rho, Q), parameters.output))
-    return NumericalPlateau(float(np.mean(np.diagonal(Q))), loss, rates, error, rho, Q, residual)
+    return NumericalPlateau(float(np.mean(np.diagonal(Q))), loss, rates, error, rho, Q, residual), orbits
 
 
-def _approach(orbits: _Orbits, second_order: bool, scale: float) -> FloatArray:
+def _approach(orbits: Orbits, second_order: bool, scale: float) -> FloatArray:
     """Return where the unknowns settle, refined with the cheaper averages if there are any."""
     cheap = orbits.coarser()
-    y = _settle(cheap, second_order, scale, 1e-8 if cheap.parameters is orbits.parameters else 1e-5)
+    start = orbits.start[orbits.free]
+    y = _settle(cheap, second_order, scale, 1e-8 if cheap.parameters is orbits.parameters else 1e-5, start, _SETTLED)
     if cheap.parameters is orbits.parameters:
         return y
     found = _polished(cheap, y, second_order, 1e-10)
-    return found if float(np.max(np.abs(found - y), initial=0.0)) <= _FAR * scale else y
+    return y if _is_far(found, y, scale) else found
 
 
-def _polished(orbits: _Orbits, y: FloatArray, second_order: bool, xtol: float) -> FloatArray:
-    """Return what Powell's hybrid method makes of the unknowns; without any, for constrained norms, nothing."""
+def _is_far(found: FloatArray, y: FloatArray, scale: float) -> bool:
+    """Return whether a fixed point isn't the one that the unknowns came close to."""
+    size = max(scale, float(np.max(np.abs(found), initial=0.0)))
+    return not float(np.max(np.abs(found - y), initial=0.0)) <= _FAR * size
+
+
+def _polished(orbits: Orbits, y: FloatArray, second_order: bool, xtol: float) -> FloatArray:
+    """Return what Powell's hybrid method makes of the unknowns, or these where that is no better."""
     if y.size == 0:
         return y
-    return np.asarray(root(orbits.speed, y, args=(second_order,), method="hybr", options={"xtol": xtol}).x)
+    found = np.asarray(root(orbits.speed, y, args=(second_order,), method="hybr", options={"xtol": xtol}).x)
+    return min((y, found), key=lambda point: float(np.max(np.abs(orbits.speed(point, second_order)))))
 
 
-def _settle(orbits: _Orbits, second_order: bool, scale: float, rtol: float) -> FloatArray:
-    """Integrate over ever longer stretches, in units of 1 / eta, until the unknowns stand still."""
-    y = orbits.start[orbits.free]
+def _settle(orbits: Orbits, second_order: bool, scale: float, rtol: float, y: FloatArray, speed: float) -> FloatArray:
+    """Integrate over ever longer stretches, in units of 1 / eta, until the unknowns are slower than speed * scale."""
     length, used = 20.0, count()
 
     def rhs(_: float, point: FloatArray) -> FloatArray:
@@ -204,7 +230,7 @@ def _settle(orbits: _Orbits, second_order: bool, scale: float, rtol: float) -> F
 
     def event(_: float, point: FloatArray) -> float:
         """Return what crosses zero when the overlaps diverge."""
-        return float(np.max(np.abs(point))) - _DIVERGED * scale
+        return float(np.max(np.abs(point))) - DIVERGED * scale
 
     event.terminal = True  # type: ignore[attr-defined]
     if y.size == 0:
@@ -217,7 +243,7 @@ def _settle(orbits: _Orbits, second_order: bool, scale: float, rtol: float) -> F
         y = np.asarray(run.y[:, -1])
         if run.status != 0 or not np.all(np.isfinite(y)):
             raise InputError("lr is too large for this start: the norms diverge before they reach a plateau")
-        if float(np.max(np.abs(orbits.speed(y, second_order)))) <= _SETTLED * scale:
+        if float(np.max(np.abs(orbits.speed(y, second_order)))) <= speed * scale:
             return y
         length *= 2.0
     raise NonConvergenceError("the overlaps don't settle on a plateau", partial=orbits.unfold(y))
