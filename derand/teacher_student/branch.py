@@ -152,8 +152,8 @@ def plateau_limits(parameters: Parameters, stable: float, q0: float) -> tuple[fl
     -------
     tuple
         Both in eta.  The first is inf for a plateau that exists up to a million times the stable step, and None where
-        random weights reach no plateau, its averages are quadratures or too many, or it can't be followed; the second None where
-        the plateau can be left for all steps below the first.
+        random weights reach no plateau, its averages are quadratures or too many, or it can't be followed; the second
+        None where the plateau can be left for all steps below the first.
     """
     work = parameters.p**3 * (parameters.p + parameters.p_star) ** 2
     is_large = work > (_RELU_WORK if parameters.activation.name == "relu" else _WORK)
