@@ -13,19 +13,27 @@ from derand._utils.validation import FloatArray
 from derand.structure.estimation.kinks import fit_jump, is_crowded
 from derand.structure.estimation.polish import Candidate, Problem, polish, principal, start, tune
 from derand.structure.estimation.smoother import Trial
-from derand.structure.estimation.starts import next_directions, portfolio, subproblem
+from derand.structure.estimation.starts import next_directions, portfolio, pursuits, subproblem
 
 __all__ = ["RankStep", "bic", "fit_path", "fit_rank"]
 
 _SCREEN = 800
+#: From so many samples on directions are exchanged on them only; of fewer, a part finds others, and costs little.
+_MANY = 2 * _SCREEN
 _ROUGH_CENTRES = {1: 24, 2: 40, 3: 60}
 _MIDDLE = 6000
 #: A kernel with kinks has to beat the smooth one by this factor of GCV.
 _MATERN_GAIN = 0.98
 #: From so many directions on one rise of BIC ends the path; below, an interaction may hide behind a rise.
 _SURE = 3
+#: Pursued directions that are tried in place of the weakest.
+_PURSUED = 3
 #: Cosine above which a direction counts as one that was there before.
 _SAME = 0.8
+#: So much better than a fit another one is taken before either is polished.
+_CLEAR = 0.9
+#: Length scale with which pursued directions are compared.
+_ONE_SCALE = (1.5,)
 #: A new basin worse than the best by this factor is given up.
 _NEAR = 1.1
 #: So much worse than the best a start may be to be polished.
@@ -101,10 +109,7 @@ def _swapped(problem: Problem, candidate: Candidate, tries: int = 3) -> Candidat
     for attempt in range(tries):
         if problem.is_late:
             break
-        z = problem.X @ candidate.B.T
-        gradient = candidate.fit.value_and_gradient(z)[1]
-        axes = np.linalg.eigh(np.einsum("onk,onl->kl", gradient, gradient))[1][:, ::-1].T
-        plain = start(problem, (axes @ candidate.B)[:-1], candidate.name)
+        plain = start(problem, _by_slope(problem, candidate)[:-1], candidate.name)
         better = _asked(problem, candidate, plain)
         if better is None and attempt == 0:
             # Polishing bends the rest towards the direction that it lacks, which may hide it or reveal it.
@@ -112,6 +117,34 @@ def _swapped(problem: Problem, candidate: Candidate, tries: int = 3) -> Candidat
         if better is None:
             break
         candidate = better
+    return candidate
+
+
+def _by_slope(problem: Problem, candidate: Candidate) -> FloatArray:
+    """Return the candidate's directions turned to the principal axes of its gradients, the steepest first."""
+    gradient = candidate.fit.value_and_gradient(problem.X @ candidate.B.T)[1]
+    axes = np.linalg.eigh(np.einsum("onk,onl->kl", gradient, gradient))[1][:, ::-1].T
+    return np.asarray(axes @ candidate.B)
+
+
+def _exchanged(problem: Problem, candidate: Candidate, tries: int = 3) -> Candidate:
+    """Return the candidate, or a better one with its weakest direction replaced by one pursued on all samples."""
+    # The search sees a part of the samples only, in which a direction without a low moment may drown.
+    for _ in range(tries):
+        if problem.is_late:
+            break
+        B = _by_slope(problem, candidate)
+        plain = start(problem, B[:-1], candidate.name)
+        bases = [A for A in pursuits(problem, plain, _PURSUED) if abs(float(A[-1] @ B[-1])) < _SAME]
+        new = min((start(problem, A, candidate.name, _ONE_SCALE) for A in bases), key=lambda c: c.score, default=None)
+        if new is None or new.score > _PROMISING * candidate.score:
+            break
+        new = start(problem, new.B, candidate.name)
+        if new.score > _CLEAR * candidate.score:
+            new, candidate = (polish(problem, c, 3, 1e-4) for c in (new, candidate))
+            if new.score > candidate.score * (1.0 - 1e-3):
+                break
+        candidate = new
     return candidate
 
 
@@ -145,19 +178,25 @@ def _searched(
     if previous is not None:
         starts |= next_directions(rough, _on(rough, previous))
     best = _screened(rough, starts, keep, 3)[0]
-    # GCV doesn't count the direction's own parameters, with which a useless one gains too.
-    n, r = rough.X.shape
-    idle = _IDLE * (1.0 - min((r - k) / n, 0.5)) ** 2
-    if k > 1 and (previous is None or best.score < idle * _on(rough, previous).score):
+    if k > 1 and problem.X.shape[0] < _MANY and _is_useful(rough, best, previous and _on(rough, previous)):
         best = _swapped(rough, best)
     return polish(rough, tune(principal(best, rough), rough), 3, 1e-3)
 
 
-def _settled(problem: Problem, best: Candidate) -> Candidate:
+def _is_useful(problem: Problem, candidate: Candidate, previous: Candidate | None) -> bool:
+    """Return whether the last direction explains something, or may do so where nothing is known without it."""
+    # GCV doesn't count the direction's own parameters, with which a useless one gains too.
+    (n, r), k = problem.X.shape, candidate.B.shape[0]
+    return previous is None or candidate.score < _IDLE * (1.0 - min((r - k) / n, 0.5)) ** 2 * previous.score
+
+
+def _settled(problem: Problem, best: Candidate, previous: Candidate | None = None) -> Candidate:
     """Return the result of a search after a few rounds on all samples, where they're many on a part before."""
-    for samples in [n for n in (_MIDDLE,) if n < problem.X.shape[0]] + [problem.X.shape[0]]:
+    for at, samples in enumerate([n for n in (_MIDDLE,) if n < problem.X.shape[0]] + [problem.X.shape[0]]):
         part = subproblem(problem, samples)
         best = polish(part, principal(_on(part, best), part), 3, 1e-4)
+        if at == 0 and best.B.shape[0] > 1 and _is_useful(part, best, previous):
+            best = _exchanged(part, best)
     return best
 
 
@@ -191,7 +230,7 @@ def fit_rank(
     Candidate
         The fit.
     """
-    return _refined(problem, _settled(problem, _searched(problem, k, matrices, previous, keep)))
+    return _refined(problem, _settled(problem, _searched(problem, k, matrices, previous, keep), previous))
 
 
 def _kinked(problem: Problem, best: Candidate) -> Candidate:
@@ -276,7 +315,7 @@ def _walk(
     for k in range(1, min(most, r) + 1) if only is None else (min(only, r),):
         previous = candidates[-1] if candidates else None
         keep = 2 if only is None else 3
-        candidates.append(_settled(problem, _searched(problem, k, matrices, previous, keep)))
+        candidates.append(_settled(problem, _searched(problem, k, matrices, previous, keep), previous))
         path.append(_step(problem, candidates[-1]))
         if callback is not None:
             callback(path[-1])

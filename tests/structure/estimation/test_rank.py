@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
-from derand.structure.estimation.polish import Problem
-from derand.structure.estimation.rank import bic, fit_path
+from derand.structure.estimation.polish import Problem, start
+from derand.structure.estimation.rank import _exchanged, bic, fit_path, fit_rank
+from derand.structure.estimation.starts import portfolio
 from derand.structure.subspace import subspace_distance
 from tests.structure.estimation.models import draw
 
@@ -31,3 +32,20 @@ def test_given_rank_is_the_only_one():
     candidates, path = fit_path(problem, 6, 2)
     assert [step.k for step in path] == [2]
     assert candidates[0].B.shape == (2, 5)
+
+
+@pytest.mark.parametrize(("n", "d", "seed"), [(2000, 50, 1000), (2000, 50, 1012), (500, 20, 1003)])
+def test_a_wave_that_no_start_sees_is_found(n, d, seed):
+    """Two of three directions are seen by the starts, which end within 1 of the truth; the third is exchanged in."""
+    problem, B = _problem("mix3", n, d, seed)
+    found = fit_rank(problem, 3, portfolio(problem))
+    assert subspace_distance(found.B, B) < 0.2
+
+
+def test_a_useless_direction_is_exchanged_and_a_useful_one_kept():
+    problem, B = _problem("mix3", 1000, 12, 7)
+    other = np.linalg.qr(np.vstack([B, np.eye(12)[:1]]).T)[0].T[3]
+    exchanged = _exchanged(problem, start(problem, np.vstack([B[:2], other]), "two and another"))
+    assert subspace_distance(exchanged.B, B) < 0.3
+    right = start(problem, B, "truth")
+    assert _exchanged(problem, right) is right
