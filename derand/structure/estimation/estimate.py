@@ -152,7 +152,7 @@ def estimate_structure(
 
     Notes
     -----
-    Above 800 samples starts are compared on a part, directions exchanged on up to 6,000; time O(n (d^2 + m^2 + (k d)^2))
+    Above 800 samples starts are compared on a part, directions exchanged on 6,000; time O(n (d^2 + m^2 + (k d)^2))
     for a round, memory O(n (d + m)).  Deterministic for a seed, unless the time limit ends it.
 
     Examples
