@@ -302,21 +302,32 @@ class BlockPath:
     def planted_values(self, point: Point) -> FloatArray:
         """Return the ascending eigenvalues of E[P (x) v v'] - z."""
         if point not in self._values:  # each outlier's search begins at the same points
-            self._values[point] = np.asarray(np.linalg.eigvalsh(self._planted(point)), dtype=np.float64)
+            self._values[point] = np.asarray(np.linalg.eigvalsh(self.planted_matrix(point)), dtype=np.float64)
         return self._values[point]
 
     def planted_directions(self, point: Point) -> FloatArray:
         """Return the eigenvectors of E[P (x) v v'] - z that belong to `planted_values`, shape (m k, m, k)."""
-        return np.asarray(np.linalg.eigh(self._planted(point))[1].T.reshape(-1, self.m, self.k), dtype=np.float64)
+        return np.asarray(np.linalg.eigh(self.planted_matrix(point))[1].T.reshape(-1, self.m, self.k), dtype=np.float64)
 
-    def _planted(self, point: Point) -> FloatArray:
+    def planted_matrix(self, point: Point) -> FloatArray:
         """Return E[P (x) v v'] - z, shape (m k, m k)."""
         P = self.resolvent(point.K)
         assert P is not None
-        pairs = (self.V[:, :, None] * self.V[:, None, :]).reshape(len(P), -1) * self.p[:, None]
-        moved = (P.reshape(len(P), -1).T @ pairs).reshape(self.m, self.m, self.k, self.k)
+        return self._with_planted(P) - point.z * np.eye(self.m * self.k)
+
+    def planted_squares(self, point: Point) -> FloatArray:
+        """Return E[P W P (x) v v'] with W = (dK/dt) / tr(dK/dt), shape (m k, m k)."""
+        # W is the covariance of a unit eigenvector's fields at a sample that it doesn't know
+        P = self.resolvent(point.K)
+        assert P is not None
+        return self._with_planted(P @ (point.tangent / float(np.trace(point.tangent))) @ P)
+
+    def _with_planted(self, blocks: FloatArray) -> FloatArray:
+        """Return E[B (x) v v'] of blocks B, shape (m k, m k)."""
+        pairs = (self.V[:, :, None] * self.V[:, None, :]).reshape(len(blocks), -1) * self.p[:, None]
+        moved = (blocks.reshape(len(blocks), -1).T @ pairs).reshape(self.m, self.m, self.k, self.k)
         size = self.m * self.k
-        return np.asarray(moved.transpose(0, 2, 1, 3).reshape(size, size) - point.z * np.eye(size))
+        return np.asarray(moved.transpose(0, 2, 1, 3).reshape(size, size), dtype=np.float64)
 
     def outliers(self) -> list[Point]:
         """Return the points where an eigenvalue of the planted matrix vanishes, most extreme first.
@@ -378,7 +389,7 @@ class BlockPath:
         direction : ndarray of shape (m, k)
             Unit vector along it.
         """
-        _, vectors = np.linalg.eigh(self._planted(point))
+        _, vectors = np.linalg.eigh(self.planted_matrix(point))
         direction = vectors[:, rank].reshape(self.m, self.k)
         P = self.resolvent(point.K)
         assert P is not None

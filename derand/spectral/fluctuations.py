@@ -1,9 +1,10 @@
-"""Outliers in finitely many dimensions: how they fluctuate, and repel each other where they coincide in the limit."""
+"""Extreme eigenvalues in finitely many dimensions: of the bulk, and outliers, which fluctuate and repel each other."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -12,11 +13,73 @@ from derand.gaussian.qmc import sobol_normal
 from derand.spectral.bulk import check_delta
 from derand.spectral.results import FiniteOutlier, Outlier
 
-__all__ = ["OutlierFluctuations", "outlier_covariance"]
+__all__ = ["EdgeStatistics", "FiniteSpectrum", "outlier_covariance", "planted_pull"]
 
 # Outliers this many deviations apart move each other by a tenth of a deviation only.
 _NEAR = 4.0
 _DRAWS = 4096
+# Mean and deviation of the Tracy-Widom law of real symmetric matrices, and the mean gap to the next eigenvalue.
+_MEAN, _DEVIATION, _GAP = 1.2065, 1.2680, 2.056
+
+
+@dataclass(frozen=True)
+class EdgeStatistics:
+    """What the extreme eigenvalue of the bulk in d dimensions depends on, as on the left side.
+
+    Parameters
+    ----------
+    z : float
+        The edge.
+    width : float
+        Unit of its fluctuations, times d^(2/3).
+    variance : float
+        n times the variance of the edge of drawn weights.
+    planted : ndarray of shape (q, q)
+        E[P v v'] - z at the edge, negative where there are outliers.
+    squares : ndarray of shape (q, q)
+        n times the covariance of the coupling of the bulk's extreme eigenvector to the planted directions.
+    """
+
+    z: float
+    width: float
+    variance: float
+    planted: FloatArray
+    squares: FloatArray
+
+
+def planted_pull(planted: FloatArray, squares: FloatArray, gap: float) -> float:
+    r"""Return by how much planted directions move the bulk's extreme eigenvalue inwards.
+
+    Let :math:`p_1 < p_2` be the first eigenvalues without a planted direction, c their coupling to it, and M the
+    planted value at the edge.  With it, the eigenvalue x is where :math:`c^2/(p_1 - x) + c^2/(p_2 - x) = M`: to first
+    order :math:`c^2/|M|` further in where there is an outlier (M < 0), and further out where there is none.  It stays
+    within half the gap :math:`p_2 - p_1`.
+
+    Parameters
+    ----------
+    planted, squares : ndarray of shape (q, q)
+        Planted values M and squared couplings as matrices.
+    gap : float
+        Distance of the first two eigenvalues.
+
+    Returns
+    -------
+    float
+        The sum over the eigenvectors of M.
+
+    Examples
+    --------
+    Far from the transition c^2/|M|, half the gap at it:
+
+    >>> [round(planted_pull(np.array([[M]]), np.array([[0.01]]), 2.0), 4) for M in (-1.0, -1e-9, 1.0)]
+    [0.01, 1.0, -0.01]
+    """
+    values, vectors = np.linalg.eigh(planted)
+    c = np.maximum(np.einsum("ar,ab,br->r", vectors, squares, vectors), 1e-300)
+    M = np.abs(values)
+    b = M * gap + 2.0 * c
+    shifts = 2.0 * c * gap / (b + np.sqrt(b * b - 4.0 * M * c * gap))
+    return float(np.sum(np.where(values < 0.0, shifts, -shifts)))
 
 
 def outlier_covariance(
@@ -74,8 +137,75 @@ def outlier_covariance(
     return given, ((flat * p[:, None]).T @ flat).reshape(q, q, q, q)
 
 
-class OutlierFluctuations:
-    """Adds the law of the outliers in d dimensions to a law that knows them in the limit."""
+class FiniteSpectrum:
+    """Adds the extreme eigenvalues in d dimensions to a law that knows edges and outliers in the limit."""
+
+    def _edge_statistics(self, side: str, delta: float) -> EdgeStatistics | None:
+        """Return what the extreme eigenvalue of the bulk depends on, None where the edge isn't soft."""
+        raise NotImplementedError
+
+    def extreme_eigenvalue(
+        self, delta: float, d: int, side: str = "left", *, random_weights: bool = False
+    ) -> tuple[float, float]:
+        r"""Return mean and standard deviation of the bulk's extreme eigenvalue in d dimensions.
+
+        At a soft edge z the density is :math:`\sqrt{a |x - z|}/\pi`, and the extreme one of m d eigenvalues differs
+        from z by :math:`(\sqrt a\, m d)^{-2/3}` times a Tracy-Widom variable (mean -1.2065, standard deviation 1.2680,
+        real case).  Outliers push it further in, planted directions without an outlier pull it out, by
+
+        .. math:: \frac{E[(w^\top P \phi\, v)^2]}{n\, |w^\top (E[P v^2] - z)\, w|}
+
+        to first order, with the direction w of the neurons and the fields phi of the bulk's last eigenvector (one
+        neuron: :math:`E[P^2 v^2]/(n |E[P v^2] - z|)`, :math:`P = G/(1 + G\tau)`); and by at most half the distance of
+        the first two eigenvalues.  If the n = delta d weights are drawn from the law as well, the edge of the drawn
+        ones fluctuates about z with a variance of order 1/n, which often is the larger part.
+
+        Parameters
+        ----------
+        delta : float
+            Ratio of samples to dimensions, > 0.
+        d : int
+            Dimensions.
+        side : {"left", "right"}
+            Which end.
+        random_weights : bool, default False
+            Whether the weights (or blocks) are drawn from the law, instead of following it as closely as they can.
+
+        Returns
+        -------
+        mean, deviation : float
+            NaN where the edge isn't soft.
+
+        Raises
+        ------
+        InputError
+            If an argument is out of range.
+        NonConvergenceError
+            If the curve of a matrix law could not be followed.
+
+        Notes
+        -----
+        The leading orders in d.  Drawn weights, and weights that were fitted to the samples, also move the mean by a
+        multiple of 1/d, which isn't known.  For independent blocks along the axes of m neurons (equal diagonal blocks,
+        say) the bulk is a superposition of m others, whose extreme eigenvalues don't repel each other; the formula then
+        doesn't hold.
+
+        Examples
+        --------
+        >>> from derand.spectral import SpectralLaw
+        >>> mean, deviation = SpectralLaw([1.0], weights=[1.0]).extreme_eigenvalue(4.0, 1000, "right")
+        >>> round(mean, 3), round(deviation, 3)  # the edge is at 2.25
+        (2.24, 0.011)
+        """
+        delta, d = check_delta(delta), check_int(d, "d", low=2)
+        sign = 1.0 if check_option(side, "side", ("left", "right")) == "left" else -1.0
+        found = self._edge_statistics(side, delta)
+        if found is None:
+            return math.nan, math.nan
+        n, scale = delta * d, found.width * d ** (-2.0 / 3.0)
+        pull = planted_pull(found.planted, found.squares / n, _GAP * scale) if len(found.planted) else 0.0
+        variance = found.variance / n if random_weights else 0.0
+        return sign * (found.z + _MEAN * scale + pull), math.hypot(_DEVIATION * scale, math.sqrt(variance))
 
     def outliers(self, delta: float, side: str = "both") -> tuple[Outlier, ...]:
         """Return the outliers of the limit."""

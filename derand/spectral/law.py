@@ -14,7 +14,7 @@ from derand.exceptions import InputError
 from derand.spectral.bounds import Range, function_range, tail_range
 from derand.spectral.bulk import Bulk, check_delta
 from derand.spectral.edges import find_edge, find_outliers, margin, scan_threshold
-from derand.spectral.fluctuations import OutlierFluctuations, outlier_covariance
+from derand.spectral.fluctuations import EdgeStatistics, FiniteSpectrum, outlier_covariance
 from derand.spectral.functions import of_points
 from derand.spectral.moments import SideMoments
 from derand.spectral.quadrature import refined_panels
@@ -27,7 +27,7 @@ _SIDES = ("left", "right")
 _BATCHES = 8
 
 
-class SpectralLaw(Bulk, OutlierFluctuations):
+class SpectralLaw(Bulk, FiniteSpectrum):
     r"""Limiting spectrum of :math:`H = \frac1n \sum_i G_i x_i x_i^\top` with weights of any sign.
 
     The :math:`x_i` are N(0, I_d), n/d tends to delta, and the weights G may depend on the coordinates
@@ -263,59 +263,17 @@ class SpectralLaw(Bulk, OutlierFluctuations):
         delta = check_delta(delta)
         return Edges(self._edge("left", delta), self._edge("right", delta))
 
-    def extreme_eigenvalue(
-        self, delta: float, d: int, side: str = "left", *, random_weights: bool = False
-    ) -> tuple[float, float]:
-        r"""Return mean and standard deviation of the bulk's extreme eigenvalue in d dimensions.
-
-        At a soft edge the density is :math:`\sqrt{a |x - z|}/\pi` with
-        :math:`a = \delta^2 |\tau|^3 / E[T^2(1 - T)]`, and the extreme eigenvalue differs from z by
-        :math:`(\sqrt a\, d)^{-2/3}` times a Tracy-Widom variable (mean -1.2065, standard deviation 1.2680, real case).
-        If the n = delta d weights are drawn from the law as well, the edge of the drawn ones,
-        :math:`\max_\tau -1/(\delta\tau) + \langle G/(1+G\tau)\rangle`, has the variance
-        :math:`\mathrm{Var}\,T/(n\tau^2)` about z, which often is the larger part.
-
-        Parameters
-        ----------
-        delta : float
-            Ratio of samples to dimensions, > 0.
-        d : int
-            Dimensions.
-        side : {"left", "right"}
-            Which end.
-        random_weights : bool, default False
-            Whether the weights are drawn from the law, instead of following it as closely as they can.
-
-        Returns
-        -------
-        mean, deviation : float
-            NaN where the edge isn't soft.
-
-        Raises
-        ------
-        InputError
-            If an argument is out of range.
-
-        Notes
-        -----
-        The leading orders in d.  Drawn weights also move the mean, by a multiple of 1/d.
-
-        Examples
-        --------
-        >>> mean, deviation = SpectralLaw([1.0], weights=[1.0]).extreme_eigenvalue(4.0, 1000, "right")
-        >>> round(mean, 3), round(deviation, 3)  # the edge is at 2.25
-        (2.24, 0.011)
-        """
-        delta, d = check_delta(delta), check_int(d, "d", low=2)
-        data = self._sides[check_option(side, "side", _SIDES)]
+    def _edge_statistics(self, side: str, delta: float) -> EdgeStatistics | None:
+        """Return what the extreme eigenvalue in d dimensions depends on."""
+        data = self._sides[side]
         tau, z, kind = find_edge(data, delta)
         if kind != "soft":
-            return math.nan, math.nan
+            return None
         t = data.t(tau)
-        scale = (float(data.p @ (t * t * (1.0 - t))) / (delta**2 * tau**3)) ** (1.0 / 3.0) * d ** (-2.0 / 3.0)
-        variance = float(data.p @ t**2 - (data.p @ t) ** 2) / (delta * d * tau**2) if random_weights else 0.0
-        mean = (1.0 if side == "left" else -1.0) * (z + 1.2065 * scale)
-        return mean, math.hypot(1.2680 * scale, math.sqrt(variance))
+        # the density is sqrt(a |x - z|) / pi with a = delta^2 tau^3 / E[T^2 (1 - T)], and the width a^(-1/3)
+        width = (float(data.p @ (t * t * (1.0 - t))) / (delta**2 * tau**3)) ** (1.0 / 3.0)
+        variance = float(data.p @ t**2 - (data.p @ t) ** 2) / tau**2
+        return EdgeStatistics(z, width, variance, data.planted(tau) / tau - z * np.eye(self.k), data.squared(tau))
 
     def _edge(self, side: str, delta: float) -> Edge:
         """Return one end of the bulk."""

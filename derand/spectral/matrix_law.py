@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 from scipy.optimize import brentq
 
-from derand._utils.validation import FloatArray, check_array, check_int, check_option
+from derand._utils.validation import FloatArray, check_array, check_option
 from derand.exceptions import InputError, NonConvergenceError
 from derand.spectral.block_path import BlockPath, Point
 from derand.spectral.bounds import tail_range
 from derand.spectral.bulk import check_delta
-from derand.spectral.fluctuations import OutlierFluctuations, outlier_covariance
+from derand.spectral.fluctuations import EdgeStatistics, FiniteSpectrum, outlier_covariance
 from derand.spectral.results import Edge, Edges, Outlier, Threshold
 
 __all__ = ["MatrixSpectralLaw"]
@@ -24,7 +24,7 @@ _BATCHES = 4
 _DOMINANT = 0.3
 
 
-class MatrixSpectralLaw(OutlierFluctuations):
+class MatrixSpectralLaw(FiniteSpectrum):
     r"""Limiting spectrum of :math:`H = \frac1n \sum_i S_i \otimes x_i x_i^\top` with symmetric m x m blocks S.
 
     The :math:`x_i` are N(0, I_d), n/d tends to delta, and the blocks may depend on the coordinates v along k planted
@@ -133,64 +133,6 @@ class MatrixSpectralLaw(OutlierFluctuations):
             If the curve could not be followed.
         """
         return Edges(*(self._edge(side, check_delta(delta), error) for side in _SIDES))
-
-    def extreme_eigenvalue(
-        self, delta: float, d: int, side: str = "left", *, random_weights: bool = False
-    ) -> tuple[float, float]:
-        r"""Return mean and standard deviation of the bulk's extreme eigenvalue in d dimensions.
-
-        With t = tr K / m, :math:`z \approx z_* - \frac12 |z''| (t - t_*)^2` at a soft edge, so that the density is
-        :math:`\sqrt{a |x - z_*|}/\pi` with :math:`a = 2/|z''|`.  The extreme one of m d eigenvalues differs from z by
-        :math:`(\sqrt a\, m d)^{-2/3}` times a Tracy-Widom variable (mean -1.2065, standard deviation 1.2680).
-
-        Parameters
-        ----------
-        delta : float
-            Ratio of samples to dimensions, > 0.
-        d : int
-            Dimensions.
-        side : {"left", "right"}
-            Which end.
-        random_weights : bool, default False
-            Whether the n = delta d blocks are drawn from the law; their edge then fluctuates, too.
-
-        Returns
-        -------
-        mean, deviation : float
-            NaN where the edge isn't soft.
-
-        Raises
-        ------
-        InputError
-            If an argument is out of range.
-        NonConvergenceError
-            If the curve could not be followed.
-
-        Notes
-        -----
-        For independent blocks along the axes of m neurons (equal diagonal blocks, say) the bulk is a superposition of m
-        others, whose extreme eigenvalues don't repel each other; the formula then doesn't hold.
-
-        Examples
-        --------
-        One neuron: the scalar law of white Wishart matrices.
-
-        >>> mean, deviation = MatrixSpectralLaw([[[1.0]]], weights=[1.0]).extreme_eigenvalue(4.0, 1000, "right")
-        >>> round(mean, 3), round(deviation, 3)
-        (2.24, 0.011)
-        """
-        delta, d = check_delta(delta), check_int(d, "d", low=2)
-        edge = self._edge(check_option(side, "side", _SIDES), delta, False)
-        if edge.kind != "soft":
-            return math.nan, math.nan
-        path = self._path(side, delta)
-        curvature, variance = path.edge_statistics(path.edge())
-        if not curvature < 0.0:
-            return math.nan, math.nan
-        scale = (0.5 * abs(curvature)) ** (1.0 / 3.0) * (self.m * d) ** (-2.0 / 3.0)
-        mean = edge.value + (1.0 if side == "left" else -1.0) * 1.2065 * scale
-        drawn = variance / (delta * d) if random_weights else 0.0
-        return mean, math.hypot(1.2680 * scale, math.sqrt(drawn))
 
     def outliers(self, delta: float, side: str = "both", *, error: bool = False) -> tuple[Outlier, ...]:
         """Return the eigenvalues outside the bulk that the planted directions cause, at most m k on each side.
@@ -345,6 +287,19 @@ class MatrixSpectralLaw(OutlierFluctuations):
                 spread, overlap_spread = self._outlier_spread(side, delta, rank, point.z, overlap)
             found.append(Outlier(sign * point.z, side, overlap, direction, sign * point.K, spread, overlap_spread))
         return found
+
+    def _edge_statistics(self, side: str, delta: float) -> EdgeStatistics | None:
+        """Return what the extreme eigenvalue in d dimensions depends on."""
+        if self._edge(side, delta, False).kind != "soft":
+            return None
+        path = self._path(side, delta)
+        point = path.edge()
+        curvature, variance = path.edge_statistics(point)
+        if not curvature < 0.0:
+            return None
+        # with t = tr K / m, z = z* - |z''| (t - t*)^2 / 2, so that the density is sqrt(2 |x - z*| / |z''|) / pi
+        width = (0.5 * abs(curvature)) ** (1.0 / 3.0) * self.m ** (-2.0 / 3.0)
+        return EdgeStatistics(point.z, width, variance, path.planted_matrix(point), path.planted_squares(point))
 
     def _outlier_covariance(self, side: str, delta: float, ranks: list[int]) -> tuple[FloatArray, FloatArray]:
         """Return `outlier_covariance` at the middle one of some outliers on one side."""
