@@ -135,6 +135,7 @@ def test_blocks_that_need_another_library(page, index, tmp_path, monkeypatch, re
         cluster = LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None)
         request.addfinalizer(cluster.close)
         block = re.sub(r"tcp://scheduler\.example:\d+", cluster.scheduler_address, block)
+    test.globs["__name__"] = "__main__"
     exec(block, test.globs)
     for line in block.splitlines():
         code, mark, value = line.partition("  # ")

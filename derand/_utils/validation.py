@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from derand._utils.words import counted
 from derand.exceptions import InputError, InputTypeError
 
 FloatArray = NDArray[np.float64]
@@ -28,7 +29,7 @@ def check_array(
     if is_complex:
         raise InputTypeError(f"{name} must be real, got complex numbers")
     if ndim is not None and array.ndim != ndim:
-        raise InputError(f"{name} must have {ndim} dimension(s), got shape {array.shape}")
+        raise InputError(f"{name} must be an array with {counted(ndim, 'dimension')}, got shape {array.shape}")
     if shape is not None and (
         array.ndim != len(shape) or any(want not in (None, got) for want, got in zip(shape, array.shape, strict=True))
     ):
@@ -78,5 +79,7 @@ def check_int(value: Any, name: str, *, low: int | None = None, high: int | None
 def check_option(value: Any, name: str, options: tuple[str, ...]) -> str:
     """Return ``value`` when it is one of ``options``."""
     if value not in options:
-        raise InputError(f"{name} must be one of {', '.join(map(repr, options))}, got {value!r}")
+        choice = f"one of {', '.join(map(repr, options))}" if len(options) > 1 else repr(options[0])
+        number = " or a number" if len(options) == 1 else ""
+        raise InputError(f"{name} must be {choice}{number}, got {value!r}")
     return str(value)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -13,8 +14,9 @@ import numpy as np
 import scipy.io
 
 from derand._utils.validation import check_int
+from derand._utils.words import counted
 from derand.commands.console import ExitCode, Progress, add_output_options, naming, save_plot, write_json
-from derand.commands.table_input import read_table
+from derand.commands.table_input import read_table, suspected_index
 from derand.embedding import EmbeddingResult, LinearLowerBound, learn_embedding, linear_lower_bound
 from derand.embedding.learn import METHODS
 from derand.exceptions import InputError
@@ -27,7 +29,9 @@ _STOPPED, _ENDED = ("time_limit", "callback"), ("finished", "target", "max_iter"
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``derand embed`` to a parser."""
     parser.add_argument(
-        "points", metavar="FILE", help="points, one a row: .npy, .csv (with a line of names or not), .mtx"
+        "points",
+        metavar="FILE",
+        help="points, one a row: .npy, .csv or .tsv (with a line of names or not; .gz too), .mtx",
     )
     parser.add_argument(
         "--eps", type=float, default=0.1, metavar="X", help="distortion to stay below (default: %(default)s)"
@@ -61,7 +65,7 @@ def run(args: argparse.Namespace) -> int:
         raise InputError(f"--output must name a file that ends in .npz, got {args.output}")
     progress, started = Progress("embed", quiet=args.quiet), time.perf_counter()
     X = read_points(args.points)
-    progress.say(f"{X.shape[0]} points in {X.shape[1]} dimensions")
+    progress.say(f"{counted(X.shape[0], 'point')} in {counted(X.shape[1], 'dimension')}")
     if args.n_components is not None:
         check_int(args.n_components, "--n-components", low=1, high=X.shape[1])
     with naming(args.points):
@@ -71,7 +75,9 @@ def run(args: argparse.Namespace) -> int:
             eps=args.eps,
             method=args.method,
             time_limit=args.time_limit,
-            callback=lambda state: progress.update(f"scan {state.distortion:.4g}, {state.n_iter} iterations"),
+            callback=lambda state: progress.update(
+                f"scan {state.distortion:.4g}, {counted(state.n_iter, 'iteration')}"
+            ),
             rng=args.seed,
         )
     k = result.components.shape[0]
@@ -103,7 +109,7 @@ def read_points(path: str) -> Any:
     Parameters
     ----------
     path : str
-        A file that ends in .npy (an array), .csv (as `read_table` reads it) or .mtx (a
+        A file that ends in .npy (an array), .csv, .tsv or .txt, gzipped or not (as `read_table` reads it), or .mtx (a
         Matrix Market array or coordinate matrix).
 
     Returns
@@ -117,9 +123,9 @@ def read_points(path: str) -> Any:
         If the file is missing, has another ending or can't be read as such.
     """
     file = Path(path)
-    reader = _READERS.get(file.suffix.lower())
+    reader = _READERS.get(Path(file.name.lower().removesuffix(".gz")).suffix)
     if reader is None:
-        raise InputError(f"{path}: points must be in a file that ends in {', '.join(_READERS)}")
+        raise InputError(f"{path}: the name of a file of points must end in {', '.join(_READERS)}")
     try:
         points = reader(file)
     except InputError:
@@ -129,18 +135,27 @@ def read_points(path: str) -> Any:
     except (ValueError, TypeError, EOFError) as error:
         raise InputError(f"{path}: {error}") from error
     if points.ndim != 2:
-        raise InputError(f"{path}: points must be a matrix, one point a row; got {points.ndim} dimensions")
+        raise InputError(f"{path}: one point a row makes a matrix, and this is an array of shape {points.shape}")
     return points
 
 
 def _read_npy(path: Path) -> Any:
     """Return the array of a .npy file, left on disk; objects, which could run code, are refused."""
-    return np.load(path, mmap_mode="r", allow_pickle=False)
+    try:
+        return np.load(path, mmap_mode="r", allow_pickle=False)
+    except ValueError as error:
+        if "Python objects" in str(error):
+            raise InputError(f"{path}: the array holds Python objects: save it with a type of numbers") from error
+        raise
 
 
 def _read_csv(path: Path) -> Any:
-    """Return the numbers of a .csv file."""
-    return read_table(str(path)).values
+    """Return the numbers of a table of text."""
+    table = read_table(str(path))
+    note = suspected_index(table)
+    if note:
+        sys.stderr.write(f"derand: {path}: {note}\n")
+    return table.values
 
 
 def _read_mtx(path: Path) -> Any:
@@ -149,13 +164,13 @@ def _read_mtx(path: Path) -> Any:
 
 
 _READERS: Mapping[str, Callable[[Path], Any]] = MappingProxyType(
-    {".npy": _read_npy, ".csv": _read_csv, ".mtx": _read_mtx}
+    {".npy": _read_npy, ".csv": _read_csv, ".tsv": _read_csv, ".txt": _read_csv, ".mtx": _read_mtx}
 )
 
 
 def _summary(result: EmbeddingResult, bound: LinearLowerBound | None) -> str:
     """Return dimensions, distortion and bound in half a sentence."""
-    reached = f"{result.components.shape[0]} dimensions, distortion {result.report.distortion:.4g}"
+    reached = f"{counted(result.components.shape[0], 'dimension')}, distortion {result.report.distortion:.4g}"
     return reached if bound is None else f"{reached}, no linear map below {bound.value:.4g}"
 
 

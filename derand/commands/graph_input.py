@@ -98,15 +98,19 @@ def suspected_header(edges: EdgeList) -> str:
     Returns
     -------
     str
-        Empty unless the file is a list of three or more edges with labels, and both ends of the first are words without
-        digits that occur nowhere else.
+        Empty unless the file is a list without edges, or one of three or more edges with labels, and both ends of the
+        first are words without digits that occur nowhere else.
 
     Examples
     --------
     >>> suspected_header(EdgeList(2, [0], [1], [1], labels=("person", "friend"), format="csv"))
     ''
     """
-    if edges.format != "csv" or edges.labels is None or edges.m < 3:
+    if edges.format != "csv" or edges.labels is None:
+        return ""
+    if edges.m == 0:
+        return "note: the file names columns and holds no edge"
+    if edges.m < 3:
         return ""
     ends = np.concatenate([edges.heads, edges.tails])
     first = (int(edges.heads[0]), int(edges.tails[0]))

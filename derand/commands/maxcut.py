@@ -6,6 +6,7 @@ import argparse
 import time
 from typing import Any
 
+from derand._utils.words import counted
 from derand.commands.console import (
     ExitCode,
     Progress,
@@ -73,7 +74,7 @@ def run(args: argparse.Namespace) -> int:
     problem = to_problem(edges) if model is None else model.problem
     if args.save_graph:
         write_graph(edges if model is None else _cut_graph(model, edges.name), args.save_graph)
-    progress.say(f"{edges.name}: {problem.n} vertices, {problem.n_edges} edges")
+    progress.say(f"{edges.name}: {counted(problem.n, 'vertex', 'vertices')}, {counted(problem.n_edges, 'edge')}")
     solution = solve_maxcut(
         problem,
         method=args.method,

@@ -10,6 +10,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from derand._utils.validation import FloatArray
+from derand._utils.words import counted
 from derand.commands.console import (
     ExitCode,
     Progress,
@@ -118,7 +119,9 @@ def run(args: argparse.Namespace) -> int:
         callback=lambda state: progress.update(f"iteration {state.nit}, value {state.fun:.6g}"),
         **{name: getattr(args, name) for name in _PASSED_ON},
     )
-    progress.say(f"{result.n_escapes} saddle points left, {time.perf_counter() - started:.2f} s; {result.message}")
+    progress.say(
+        f"{counted(result.n_escapes, 'saddle point')} left, {time.perf_counter() - started:.2f} s; {result.message}"
+    )
     write_json(_document(args, problem.minimum, result), args.json)
     if args.plot:
         from derand.plotting.sosp import SOSPDisplay

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
@@ -10,8 +11,9 @@ from typing import Any
 
 import numpy as np
 
+from derand._utils.words import counted
 from derand.commands.console import ExitCode, Progress, add_output_options, naming, save_plot, write_json
-from derand.commands.table_input import Table, read_table
+from derand.commands.table_input import Table, read_table, suspected_index
 from derand.exceptions import InputError
 from derand.structure.estimation.classification import ClassEstimate, estimate_class_structure
 from derand.structure.estimation.estimate import StructureEstimate, estimate_structure
@@ -26,7 +28,9 @@ _CODES: Mapping[str, ExitCode] = MappingProxyType(
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``derand structure`` to a parser."""
-    parser.add_argument("data", metavar="DATA.csv", help="a table of numbers, with a line of names or not")
+    parser.add_argument(
+        "data", metavar="DATA.csv", help="a table of numbers, with a line of names or not, gzipped or not"
+    )
     parser.add_argument("--target", required=True, metavar="COLUMN", help="name or number (from 1) of the response")
     parser.add_argument("-k", "--n-components", type=int, metavar="K", help="number of directions (default: chosen)")
     parser.add_argument("--max-components", type=int, default=6, metavar="K", help="the most tried (default: 6)")
@@ -59,8 +63,15 @@ def run(args: argparse.Namespace) -> int:
     """
     progress = Progress("structure", quiet=args.quiet)
     table = read_table(args.data, args.target)
-    progress.say(f"{table.values.shape[0]} rows, {table.values.shape[1]} columns besides the target")
+    note = suspected_index(table)
+    if note:
+        sys.stderr.write(f"derand: {args.data}: {note}\n")
+    progress.say(
+        f"{counted(table.values.shape[0], 'row')}, {counted(table.values.shape[1], 'column')} besides the target"
+    )
     _check_scales(table, args.data)
+    if np.all(table.target == table.target[0]):
+        raise InputError(f"{args.data}: the target is {table.target[0]} in all lines: it depends on no column")
     k = "auto" if args.n_components is None else args.n_components
     options = {"max_components": args.max_components, "time_limit": args.time_limit, "rng": args.seed}
     status = ""
@@ -73,7 +84,7 @@ def run(args: argparse.Namespace) -> int:
         found, status = interrupt.partial, "interrupted"
     status = status or ("finished" if found.is_complete else "time_limit")
     count = found.components.shape[0]
-    progress.say(f"{count} direction{'s' * (count != 1)}")
+    progress.say(counted(count, "direction"))
     write_json(_document(args, table, found, status), args.json)
     if args.plot:
         from derand.plotting.structure import SufficientSummaryDisplay
@@ -87,7 +98,10 @@ def _estimate(
 ) -> StructureEstimate | ClassEstimate:
     """Return the directions of a number or of a class."""
     if _is_classification(args.task, table.target):
-        labels = np.unique(table.target, return_inverse=True)[1]
+        classes, labels = np.unique(table.target, return_inverse=True)
+        if 2 * classes.size > table.target.size:
+            advice = "--target must name a column with classes, several lines each, or numbers"
+            raise InputError(f"the target has {classes.size} different texts in {table.target.size} lines: {advice}")
         return estimate_class_structure(
             table.values,
             labels,

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import csv
+import io
 import warnings
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TextIO
 
 import numpy as np
 
 from derand._utils.validation import FloatArray
 from derand.exceptions import InputError
+from derand.io.source import GZIP_MAGIC, gunzip
 
-__all__ = ["Table", "read_table"]
+__all__ = ["Table", "read_table", "suspected_index"]
 
 _DELIMITERS = ",;\t|"
 _MISSING = frozenset({"", "na", "n/a", "nan", "null", "none", "?", "-", "."})
@@ -43,7 +45,9 @@ def read_table(path: str, target: str | None = None) -> Table:
     Parameters
     ----------
     path : str
-        Fields between commas, semicolons, tabs or bars, quoted or not; the first line may hold names.
+        Fields between commas, semicolons, tabs or bars, quoted or not, or numbers between blanks; the first line may
+        hold names.  Lines before it that begin with ``#`` are comments, unless the last of them names as many columns
+        as there are.  The file may be gzipped.
     target : str, optional
         Name or number (from 1) of a column to set apart; it may hold texts.
 
@@ -68,20 +72,13 @@ def read_table(path: str, target: str | None = None) -> Table:
            [2.5]]), target=array(['cat', 'dog'], dtype='<U3'))
     """
     try:
-        with Path(path).open(encoding="utf-8-sig", newline="") as stream:
-            first = stream.readline()
-        if "\0" in first:
-            raise InputError("the file is no table of text")
-        if not first.strip() and not Path(path).read_bytes().strip():
-            raise InputError("the file is empty")
-        delimiter = max(_DELIMITERS, key=first.count)
-        header = next(csv.reader([first], delimiter=delimiter), [])
-        has_names = any(not _is_number(field) and field.strip().lower() not in _MISSING for field in header)
-        names = tuple(field.strip() for field in header) if has_names else _numbers(len(header))
-        column = None if target is None else _column(target, names)
-        values = _quick(path, delimiter, has_names)
+        source = _Source(path)
+        has_names = any(not _is_number(field) and field.strip().lower() not in _MISSING for field in source.header)
+        names = tuple(field.strip() for field in source.header) if has_names else _numbers(len(source.header))
+        column = None if target is None else _column(target, names, has_names)
+        values = _quick(source, has_names)
         if values is None or values.shape[1] != len(names) or (column is not None and len(names) == 1):
-            return _slow(path, delimiter, has_names, names, column)
+            return _slow(source, has_names, names, column)
         if column is None:
             return Table(names, values)
         kept = [j for j in range(len(names)) if j != column]
@@ -92,6 +89,86 @@ def read_table(path: str, target: str | None = None) -> Table:
         raise InputError(f"{path}: the file is no table of text: {error}") from error
     except InputError as error:
         raise InputError(f"{path}: {error}") from None
+
+
+class _Source:
+    """A table of text: how its fields are separated, what its first line holds, and where the lines begin."""
+
+    def __init__(self, path: str) -> None:
+        """Look at the first lines."""
+        self.path = path
+        self.skipped = 0
+        with self.open() as stream:
+            first = stream.readline()
+            comments = []
+            while first.startswith("#"):
+                comments.append(first)
+                first = stream.readline()
+        if "\0" in first:
+            raise InputError("the file is no table of text")
+        if not first.strip() and not (comments or Path(path).read_bytes().strip()):
+            raise InputError("the file is empty")
+        self.delimiter = max(_DELIMITERS, key=first.count)
+        if self.delimiter not in first and all(map(_is_number, first.split())):
+            self.delimiter = " "
+        self.header = self._fields(first)
+        self.skipped = len(comments)
+        titles = self._fields(comments[-1].lstrip("# ")) if comments else []
+        if len(titles) == len(self.header) and all(map(_is_number, self.header)):
+            self.header = titles
+            self.skipped -= 1
+
+    def open(self) -> TextIO:
+        """Return the stream of the text behind the comments."""
+        with Path(self.path).open("rb") as file:
+            is_packed = file.read(2) == GZIP_MAGIC
+        if is_packed:
+            data = io.BytesIO(gunzip(Path(self.path).read_bytes()))
+            stream: TextIO = io.TextIOWrapper(data, encoding="utf-8-sig", newline="")
+        else:
+            stream = open(self.path, encoding="utf-8-sig", newline="")  # noqa: SIM115
+        for _ in range(self.skipped):
+            stream.readline()
+        return stream
+
+    def _fields(self, line: str) -> list[str]:
+        """Return the fields of one line."""
+        return next(csv.reader([line], delimiter=self.delimiter, skipinitialspace=True), [])
+
+    def rows(self, has_names: bool) -> Iterator[tuple[int, list[str]]]:
+        """Yield the rows that aren't blank with the numbers of their lines."""
+        with self.open() as stream:
+            reader = csv.reader(stream, delimiter=self.delimiter, skipinitialspace=True)
+            for number, row in enumerate(reader):
+                if row and (number or not has_names):
+                    yield self.skipped + reader.line_num, row
+
+
+def suspected_index(table: Table) -> str:
+    """Return what to say about a first column that only counts the lines, or nothing.
+
+    Parameters
+    ----------
+    table : Table
+        Of a file with a line of names.
+
+    Returns
+    -------
+    str
+        Empty unless the first column has no name and holds 0, 1, 2, ... or 1, 2, 3, ...
+
+    Examples
+    --------
+    >>> suspected_index(Table(("", "height"), np.array([[0.0, 1.5], [1.0, 2.5]])))
+    'note: the first column has no name and counts the lines; it is taken for data (pandas: index=False)'
+    """
+    if not table.names or table.names[0]:
+        return ""
+    count = np.arange(table.values.shape[0])
+    is_count = table.values.shape[0] > 1 and np.array_equal(table.values[:, 0] - table.values[0, 0], count)
+    if not is_count or table.values[0, 0] not in {0.0, 1.0}:
+        return ""
+    return "note: the first column has no name and counts the lines; it is taken for data (pandas: index=False)"
 
 
 def _is_number(field: str) -> bool:
@@ -108,7 +185,7 @@ def _numbers(count: int) -> tuple[str, ...]:
     return tuple(str(k) for k in range(1, count + 1))
 
 
-def _column(target: str, names: Sequence[str]) -> int:
+def _column(target: str, names: Sequence[str], has_names: bool = True) -> int:
     """Return the position of a column given by name, or by number."""
     if names.count(target) > 1:
         raise InputError(f"{names.count(target)} columns are called {target!r}: give the number of one, from 1")
@@ -116,43 +193,34 @@ def _column(target: str, names: Sequence[str]) -> int:
         return names.index(target)
     if target.isdecimal() and 1 <= int(target) <= len(names):
         return int(target) - 1
+    if not has_names:
+        raise InputError(
+            f"there is no column {target!r}: the first line has no names, give a number from 1 to {len(names)}"
+        )
     shown = ", ".join(repr(name[:40]) for name in names[:10]) + (", ..." if len(names) > 10 else "")
     raise InputError(f"there is no column {target!r}; the columns are {shown}")
 
 
-def _quick(path: str, delimiter: str, has_names: bool) -> FloatArray | None:
+def _quick(source: _Source, has_names: bool) -> FloatArray | None:
     """Return the numbers as NumPy reads them, or None where anything is unusual."""
     try:
-        with warnings.catch_warnings(action="ignore"):  # of a file without data
+        with warnings.catch_warnings(action="ignore"), source.open() as stream:  # warns of a file without data
+            separator = None if source.delimiter == " " else source.delimiter
             values = np.loadtxt(
-                path,
-                delimiter=delimiter,
-                skiprows=int(has_names),
-                ndmin=2,
-                quotechar='"',
-                comments=None,
-                encoding="utf-8-sig",
+                stream, delimiter=separator, skiprows=int(has_names), ndmin=2, quotechar='"', comments=None
             )
     except ValueError:
         return None
     return values if values.size and np.isfinite(values).all() else None
 
 
-def _rows(path: str, delimiter: str, has_names: bool) -> Iterator[tuple[int, list[str]]]:
-    """Yield the rows that aren't blank with the numbers of their lines."""
-    with Path(path).open(encoding="utf-8-sig", newline="") as stream:
-        reader = csv.reader(stream, delimiter=delimiter)
-        for number, row in enumerate(reader):
-            if row and (number or not has_names):
-                yield reader.line_num, row
-
-
-def _slow(path: str, delimiter: str, has_names: bool, names: tuple[str, ...], column: int | None) -> Table:
+def _slow(source: _Source, has_names: bool, names: tuple[str, ...], column: int | None) -> Table:
     """Return the table read field by field, or say what is wrong with it."""
     lines, rows = [], []
-    for line, row in _rows(path, delimiter, has_names):
+    for line, row in source.rows(has_names):
         if len(row) != len(names):
-            raise InputError(f"line {line} has {len(row)} fields, the first line has {len(names)}")
+            fields = "field" if len(row) == 1 else "fields"
+            raise InputError(f"line {line} has {len(row)} {fields}, the first line has {len(names)}")
         lines.append(line)
         rows.append([field.strip() for field in row])
     if not rows:
@@ -161,7 +229,7 @@ def _slow(path: str, delimiter: str, has_names: bool, names: tuple[str, ...], co
     kept = [j for j in range(len(names)) if j != column]
     if not kept:
         raise InputError("the table holds no columns besides the target")
-    values = np.column_stack([_floats(columns[j], names[j], lines) for j in kept])
+    values = np.column_stack([_floats(columns[j], names[j] or f"number {j + 1}", lines) for j in kept])
     target = None if column is None else _target(columns[column], names[column], lines)
     return Table(tuple(names[j] for j in kept), values, target)
 
@@ -176,6 +244,8 @@ def _floats(fields: Sequence[str], name: str, lines: Sequence[int]) -> FloatArra
         advice = "leave the column out, or encode it as numbers"
         if _is_number(field.replace(",", ".")):
             advice = "write decimals with a point"
+        elif _is_number(field.replace(",", "")):
+            advice = "write thousands without commas"
         raise InputError(f"column {name!r} holds text, {field[:40]!r} in line {line}: {advice}")
     if absent:
         count = f"{len(absent)} values are missing" if len(absent) > 1 else "a value is missing"

@@ -8,8 +8,10 @@ import time
 import warnings
 from typing import Any
 
+from derand._utils.words import counted
 from derand.commands.console import ExitCode, Progress, add_output_options, save_plot, write_json
-from derand.exceptions import InputError, PrecisionWarning
+from derand.commands.user_function import load_function
+from derand.exceptions import DerandError, InputError, PrecisionWarning
 from derand.spectral import ACTIVATIONS, LOSSES, DeltaAlg, MultiIndexLink, NNThreshold, as_loss, nn_threshold
 
 __all__ = ["configure", "run"]
@@ -17,8 +19,18 @@ __all__ = ["configure", "run"]
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``derand threshold`` to a parser."""
-    parser.add_argument("--link", required=True, metavar="EXPR", help="response, such as 'z**2' or 'sign(z1*z2)'")
-    parser.add_argument("--k", type=int, metavar="K", help="latent coordinates (default: the highest one named)")
+    parser.add_argument(
+        "--link", required=True, metavar="EXPR",
+        help="response, such as 'z**2' or 'sign(z1*z2)', or a function of your own, FILE.py:NAME",
+    )  # fmt: skip
+    parser.add_argument(
+        "-k", "--k", type=int, metavar="K",
+        help="latent coordinates (default: the highest one named, 1 for a function of your own)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--breakpoints", type=float, nargs="+", default=[0.0], metavar="Z",
+        help="kinks and jumps of a function of your own (default: 0)",
+    )  # fmt: skip
     parser.add_argument("--noise", type=float, default=0.0, metavar="X", help="standard deviation of additive noise")
     parser.add_argument("--activation", choices=tuple(ACTIVATIONS), help="activation of a network; none by default")
     parser.add_argument("--loss", choices=tuple(LOSSES), default="pseudo-huber", help="loss (default: %(default)s)")
@@ -65,8 +77,8 @@ def run(args: argparse.Namespace) -> int:
         raise InputError(f"--t must be at least 0, got {min(args.t)}")
     progress, end = Progress("threshold", quiet=args.quiet), time.monotonic()
     end += math.inf if args.time_limit is None else args.time_limit
-    link = MultiIndexLink.from_expression(args.link, args.k, args.noise)
-    progress.say(f"splitting {link.k} direction{'s' * (link.k != 1)} of {args.link!r}")
+    link = _link(args)
+    progress.say(f"splitting {counted(link.k, 'direction')} of {args.link!r}")
     split = link.easy_hard()
     document: dict[str, Any] = {
         "link": {"expression": args.link, "k": link.k, "noise": args.noise},
@@ -93,6 +105,20 @@ def run(args: argparse.Namespace) -> int:
     if args.plot and found:
         _plot(args, found, delta)
     return code
+
+
+def _link(args: argparse.Namespace) -> MultiIndexLink:
+    """Return the link that is written down, or the user's own function."""
+    try:
+        if ":" not in args.link:
+            return MultiIndexLink.from_expression(args.link, args.k, args.noise)
+        function = load_function(args.link, "--link")
+        return MultiIndexLink(function, args.k or 1, args.noise, breakpoints=args.breakpoints)
+    except DerandError as error:
+        text = str(error)
+        if text.startswith("h must "):  # the name of the parameter in Python
+            error.args = (f"--link {args.link!r} {text.removeprefix('h ')}",)
+        raise
 
 
 def _width(text: str) -> float:

@@ -16,7 +16,9 @@ import numpy as np
 from numpy.polynomial import hermite_e
 
 from derand._utils.validation import FloatArray, check_int, check_scalar
+from derand._utils.words import counted
 from derand.commands.console import ExitCode, Progress, add_output_options, save_plot, write_json
+from derand.commands.user_function import load_function
 from derand.exceptions import DerandError, InputError
 from derand.spectral.expressions import parse_expression
 from derand.two_step import (
@@ -114,7 +116,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
         nargs="+",
         default=["tanh", "bounded3"],
         metavar="LINK",
-        help=f"links of the target's directions: {', '.join(LINKS)}, or a function of z, such as 'z**3 - 3*z'",
+        help=f"links of the target's directions: {', '.join(LINKS)}, "
+        "a function of z, such as 'z**3 - 3*z', or one of your own, FILE.py:NAME",
     )
     parser.add_argument("--noise", type=float, default=0.0, metavar="S", help="standard deviation of the label noise")
     parser.add_argument(
@@ -190,6 +193,9 @@ def _links(texts: Sequence[str]) -> list[Callable[[Any], Any]]:
     """Return the functions that the option names, or writes down as functions of one variable."""
     links: list[Callable[[Any], Any]] = []
     for text in texts:
+        if ":" in text:
+            links.append(load_function(text, "--link"))
+            continue
         try:
             links.append(LINKS[text] if text in LINKS else parse_expression(text, 1))
         except DerandError as error:
@@ -348,7 +354,7 @@ def _diagram(call: _Call, document: dict[str, Any]) -> None:
     args, end = call.args, call.end
     count = check_int(args.diagram, "--diagram", low=1, high=100)
     alphas = [i / (2.0 * count) for i in range(count)]
-    call.progress.say(f"{count} rows of {count} pairs of exponents")
+    call.progress.say(f"{counted(count, 'row')} of {counted(count, 'pair')} of exponents")
     try:
         found = phase_diagram(
             alphas,

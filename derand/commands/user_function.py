@@ -1,7 +1,8 @@
-"""The function that ``derand sosp`` minimises: one of the user's own, in a Python file or module."""
+"""Functions of the user's own, in a Python file or module: what ``derand sosp`` minimises, and links."""
 
 from __future__ import annotations
 
+import functools
 import importlib
 import importlib.util
 import os
@@ -57,7 +58,14 @@ def load_function(reference: str, option: str) -> Callable[..., Any]:
     function = getattr(module, name, None)
     if not callable(function):
         raise InputError(f"{option} must name a function: {source} holds none called {name}")
-    return lambda *arguments: _guarded(reference, function, *arguments)
+
+    # Its own signature shows through: some callers look at the number of parameters.
+    @functools.wraps(function)
+    def guarded(*arguments: Any) -> Any:
+        """Return what the function does."""
+        return _guarded(reference, function, *arguments)
+
+    return guarded
 
 
 def _import(source: str) -> ModuleType:

@@ -57,7 +57,7 @@ class BlockedRows:
         if np.dtype(source.dtype).kind not in "biuf":
             raise InputTypeError(f"{name} must hold real numbers, got entries of type {source.dtype}")
         if len(source.shape) != 2:
-            raise InputError(f"{name} must have 2 dimension(s), got shape {tuple(source.shape)}")
+            raise InputError(f"{name} must be an array with 2 dimensions, got shape {tuple(source.shape)}")
         if any(size != size for size in source.shape):
             raise InputError(f"{name} must have a known shape, got {tuple(source.shape)}: chunks of unknown size")
         self.source, self.name, self.unit, self.mean = source, name, unit, mean

@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from derand._utils.rng import RNGLike
 from derand._utils.validation import FloatArray, check_int, check_option, check_scalar
+from derand._utils.words import counted
 from derand.exceptions import InputError
 from derand.spectral.law import SpectralLaw
 from derand.spectral.link import MultiIndexLink
@@ -195,7 +196,7 @@ class SpectralIndexEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         if not isinstance(link, MultiIndexLink):
             raise InputError(f"link must be a MultiIndexLink or an expression, got {type(link).__name__}")
         if link.k != k:
-            raise InputError(f"the link has {link.k} directions, but n_components is {k}")
+            raise InputError(f"the link has {counted(link.k, 'direction')}, but n_components is {k}")
         return link
 
     def _chosen(self, link: MultiIndexLink | None) -> Preprocessing | None:

@@ -10,6 +10,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from derand._utils.rng import RNGLike
+from derand._utils.words import counted
 from derand.exceptions import InputError
 from derand.structure.estimation.classification import estimate_class_structure
 
@@ -203,4 +204,6 @@ def _check_labels(y: Any) -> None:
         if label is None or type(label).__name__ == "NAType" or (isinstance(label, float) and label != label)
     ]
     if absent:
-        raise InputError(f"y has {len(absent)} missing labels, the first in row {absent[0]}: leave out such rows")
+        raise InputError(
+            f"y has {counted(len(absent), 'missing label')}, the first in row {absent[0]}: leave out such rows"
+        )

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from numbers import Integral, Real
+from types import MappingProxyType
 from typing import Any
 
 import networkx as nx
@@ -17,6 +18,21 @@ from derand.io import EdgeList
 from derand.maxcut.problem import MaxCutProblem, SideArray
 
 __all__ = ["LabelledProblem", "Weight", "labelled_problem"]
+
+#: What to do with other types, by their names: their libraries needn't be there.
+_ADVICE: Mapping[str, str] = MappingProxyType(
+    {
+        "str": ": derand.io.read_graph reads a file",
+        "PosixPath": ": derand.io.read_graph reads a file",
+        "WindowsPath": ": derand.io.read_graph reads a file",
+        "list": ": networkx.Graph(edges) makes one of a list of edges",
+        "ndarray": ": networkx.from_numpy_array makes one of a matrix",
+        "csr_array": ": networkx.from_scipy_sparse_array makes one of a sparse matrix",
+        "csr_matrix": ": networkx.from_scipy_sparse_array makes one of a sparse matrix",
+        "DataFrame": ": networkx.from_pandas_edgelist makes one of a table of edges",
+        "BinaryQuadraticModel": ": derand.maxcut.solve_qubo takes dimod's models",
+    }
+)
 
 Weight = str | Callable[[Hashable, Hashable, dict[str, Any]], Any] | None
 
@@ -99,7 +115,9 @@ def labelled_problem(G: nx.Graph[Any] | EdgeList, weight: Weight = "weight") -> 
     if isinstance(G, EdgeList):
         return _problem_of_edges(G, has_weights=weight is not None)
     if not isinstance(G, nx.Graph):
-        raise InputTypeError(f"G must be a networkx graph or an EdgeList, got {type(G).__name__}")
+        raise InputTypeError(
+            f"G must be a networkx graph or an EdgeList, got {type(G).__name__}{_ADVICE.get(type(G).__name__, '')}"
+        )
     if G.is_directed():
         raise InputError(
             "G is directed, and a cut has no direction: decide what an arc u->v means and pass G.to_undirected() "

@@ -11,6 +11,7 @@ import numpy as np
 from derand._utils.html import ResultRepr
 from derand._utils.rng import RNGLike, check_rng
 from derand._utils.validation import check_int
+from derand._utils.words import counted
 from derand.exceptions import DerivativeError
 from derand.hessian.derivative_probe import DerivativeProbe, Findings
 from derand.hessian.operator import HessianOperator
@@ -286,13 +287,13 @@ def _gradient_message(wrong: tuple[int, ...], found: Findings, slope: float) -> 
     if wrong:
         more = "at least " if len(wrong) >= _MAX_NAMED else ""
         return (
-            f"the gradient is wrong in {more}{len(wrong)} coordinate(s), {_names(wrong)}: relative error up to "
+            f"the gradient is wrong in {more}{counted(len(wrong), 'place')}, {_named(wrong)}: relative error up to "
             f"{found.largest_error:.1e}, remainder slope {slope:.2f} instead of 2"
         )
     if found.kinks:
-        return f"the gradient is consistent, but f has a kink at x along coordinate(s) {_names(tuple(found.kinks))}"
+        return f"the gradient is consistent, but f has a kink at x along {_named(tuple(found.kinks))}"
     if found.undetermined:
-        return f"nothing contradicts the gradient, but rounding hides coordinate(s) {_names(tuple(found.undetermined))}"
+        return f"nothing contradicts the gradient, but rounding hides {_named(tuple(found.undetermined))}"
     return "the gradient agrees with the function values"
 
 
@@ -307,8 +308,13 @@ def _hessian_message(
     if not is_symmetric:
         parts.append(f"hessp isn't symmetric: ||H - H'|| / ||H|| is about {symmetry_error:.1e}")
     if found.kinks:
-        parts.append(f"the gradient jumps at x in row(s) {_names(tuple(sorted(set(found.kinks))))}")
+        parts.append(f"the gradient jumps at x in {_named(tuple(sorted(set(found.kinks))), 'row')}")
     return "; ".join(parts) if parts else "the products agree with the gradient and are symmetric"
+
+
+def _named(indices: tuple[int, ...], kind: str = "coordinate") -> str:
+    """Return up to ten indices as text, with what they count."""
+    return f"{kind}{'s' * (len(indices) > 1)} {_names(indices)}"
 
 
 def _names(indices: tuple[int, ...]) -> str:

@@ -9,8 +9,9 @@ and the like), or if it has three fields and the third is a word without digits.
 ``weight``, ``w``, ``value``, ``capacity`` or ``cost``, and then further columns are allowed and ignored; without such
 a name there are two columns, or three with the weight last.
 
-Labels are text, never numbers: ``1`` and ``01`` are two vertices.  Vertices are numbered by first appearance.  Labels
-that are empty, have blanks at an end or hold control characters are refused, since two programs rarely agree on them.
+Labels are text, never numbers: ``1`` and ``01`` are two vertices.  Vertices are numbered by first appearance.  Blanks
+around a label don't belong to it.  Labels that are empty, have other white space at an end or hold control characters
+are refused, since two programs rarely agree on them.
 """
 
 from __future__ import annotations
@@ -104,15 +105,28 @@ def _collect(
     source, target, weight, width = columns.source, columns.target, columns.weight, columns.width
     for line, row in rows:
         if len(row) != width:
-            raise GraphFormatError(f"{len(row)} fields where the first line has {width}", line=line)
-        for label in (row[source], row[target]):
+            fields = "field" if len(row) == 1 else "fields"
+            raise GraphFormatError(f"{len(row)} {fields} where the first line has {width}", line=line)
+        ends = row[source].strip(" "), row[target].strip(" ")
+        for label in ends:
             if label not in labels:
                 _check_label(label, line)
                 labels[label] = len(labels)
-        heads.append(labels[row[source]])
-        tails.append(labels[row[target]])
-        column.append(b"1" if weight is None else row[weight].strip(" ").encode(), line)
+        heads.append(labels[ends[0]])
+        tails.append(labels[ends[1]])
+        column.append(b"1" if weight is None else _literal(row[weight], line), line)
     return heads, tails, column, labels
+
+
+def _literal(field: str, line: int) -> bytes:
+    """Return a weight's text; numbers as spreadsheets or networkx write them are refused with advice."""
+    text = field.strip(" ")
+    if "," in text and re.fullmatch(r"[\d,.+-]+", text):
+        raise GraphFormatError(f"a weight must be a number with a point and no commas, got {text[:40]!r}", line=line)
+    if text.startswith("{"):
+        advice = "networkx writes weights as numbers by write_weighted_edgelist, and none with data=False"
+        raise GraphFormatError(f"a weight must be a number, got {text[:40]!r}: {advice}", line=line)
+    return text.encode()
 
 
 def _require_utf8(data: bytes) -> None:
@@ -143,12 +157,15 @@ def _rows(data: bytes, offset: int, skipped: int, delimiter: str) -> Iterator[tu
     # A text wrapper decodes piece by piece; a StringIO would hold four bytes for each character of the file.
     text = io.TextIOWrapper(stream, encoding="utf-8", newline="\n")
     reader = csv.reader(text, delimiter=delimiter, skipinitialspace=True, strict=True)
+    line = 1
     try:
         for row in reader:
             if row and row != [""]:
-                yield skipped + reader.line_num, row
+                yield skipped + line, row
+            line = reader.line_num + 1
     except csv.Error as error:
-        raise GraphFormatError(f"malformed field: {error}", line=skipped + max(reader.line_num, 1)) from error
+        fault = "a quote isn't closed" if "end of data" in str(error) else f"malformed field: {error}"
+        raise GraphFormatError(fault, line=skipped + line) from error
 
 
 def _sniff_delimiter(data: bytes, offset: int, skipped: int) -> str:
@@ -172,6 +189,10 @@ def _sniff_delimiter(data: bytes, offset: int, skipped: int) -> str:
         return able[0]
     if not sample.strip(b" \t\n"):
         return ","
+    first = sample.split(b"\n", 1)[0].decode("utf-8")
+    for delimiter in _DELIMITERS[:-1]:
+        if delimiter in first:
+            return delimiter  # the reader will say which line is different
     raise GraphFormatError(
         f"no delimiter splits the first lines into equally many fields: {show(sample)}", line=skipped + 1
     )

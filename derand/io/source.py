@@ -23,7 +23,8 @@ _BOM = b"\xef\xbb\xbf"
 def read_source(source: Any, *, max_bytes: int | None = None) -> tuple[bytes, str]:
     r"""Return the text of a graph file as bytes with ``\n`` line ends, and the file's name.
 
-    Gzip is recognised by its first two bytes, whatever the name.  A byte order mark is dropped.
+    Gzip is recognised by its first two bytes, whatever the name.  A byte order mark is dropped.  Line ends
+    may be those of Unix, Windows or, where there are no others, of an old Mac.
 
     Parameters
     ----------
@@ -61,6 +62,8 @@ def read_source(source: Any, *, max_bytes: int | None = None) -> tuple[bytes, st
         data = data[len(_BOM) :]
     if b"\r" in data:
         data = data.replace(b"\r\n", b"\n")
+        if b"\n" not in data:
+            data = data.replace(b"\r", b"\n")
     return data, name
 
 

@@ -163,6 +163,8 @@ def _of_matrix(Q: Any, name: str) -> tuple[tuple[Hashable, ...], IndexArray, Ind
     entries: Any = Q
     matrix: Any = entries.tocoo() if sp.issparse(Q) else np.asarray(Q)
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
+        if matrix.ndim == 0:
+            raise InputTypeError(f"{name} must be a dictionary, a square matrix or a BinaryQuadraticModel of dimod")
         raise InputError(f"{name} must be a square matrix, got shape {matrix.shape}")
     variables = tuple(range(matrix.shape[0]))
     if sp.issparse(Q):

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from derand._utils.html import ResultRepr
+from derand._utils.words import counted
 from derand.exceptions import CertificateError, InputTypeError
 from derand.maxcut.bound import round_up
 from derand.maxcut.bqm import from_bqm
@@ -137,7 +138,7 @@ class QUBOSolution(ResultRepr):
     def __repr__(self) -> str:
         """Return value, bound and size in one line."""
         proof = "proved optimal" if self.is_optimal else f"lower bound {self.lower_bound}"
-        return f"<QUBOSolution value {self.value}, {proof}, {self.model.n_variables} variables>"
+        return f"<QUBOSolution value {self.value}, {proof}, {counted(self.model.n_variables, 'variable')}>"
 
 
 def solve_qubo(Q: Any, offset: Any = 0, *, symmetric: bool | None = None, **options: Any) -> QUBOSolution:

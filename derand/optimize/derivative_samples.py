@@ -17,6 +17,7 @@ __all__ = ["estimate_curvature_scales", "verify_derivatives"]
 _EPS = float(np.finfo(np.float64).eps)
 # Weights of the closed Newton-Cotes rule on seven points of [0, 1]; exact for polynomials of degree 7.
 _NEWTON_COTES = np.array([41.0, 216.0, 27.0, 272.0, 27.0, 216.0, 41.0]) / 840.0
+_ROUNDED = 1e-6
 _NAMED_COORDINATES = 500  # a wrong coordinate is looked for by differences up to this many variables
 
 
@@ -224,19 +225,32 @@ def _scatter(values: FloatArray) -> float:
 
 def _name_coordinate(oracle: Oracle, point: Point) -> str:
     """Return a sentence with the coordinate whose partial derivative is off most, by central differences of values."""
-    n = point.x.size
-    if n > _NAMED_COORDINATES:
+    if point.x.size > _NAMED_COORDINATES:
         return "the coordinate was not looked for, since there are more than 500; see derand.hessian.check_gradient"
-    step = _EPS ** (1.0 / 3.0)
-    differences = np.empty(n)
     try:
-        for i in range(n):
-            shift = np.zeros(n)
-            shift[i] = h = step * (1.0 + abs(point.x[i]))
-            ahead, behind = oracle.evaluate(point.x + shift), oracle.evaluate(point.x - shift)
-            is_finite = math.isfinite(ahead.fun) and math.isfinite(behind.fun)
-            differences[i] = (ahead.fun - behind.fun) / (2.0 * h) if is_finite else point.jac[i]
+        worst, partial, difference = _worst_partial(oracle, point)
+        place = ""
+        if abs(difference - partial) <= _ROUNDED * (abs(difference) + abs(partial) + 1.0):
+            # At this very point all is well, as at a minimum of a gradient that is off by a factor.
+            place = " near the point"
+            worst, partial, difference = _worst_partial(
+                oracle, oracle.evaluate(point.x + 0.1 * (1.0 + np.abs(point.x)))
+            )
     except StopRun:
         return "the coordinate could not be looked for within the limits"
+    return f"coordinate {worst}{place}: gradient {partial:.6g}, difference of values {difference:.6g}"
+
+
+def _worst_partial(oracle: Oracle, point: Point) -> tuple[int, float, float]:
+    """Return the coordinate whose partial derivative is off most, that derivative and the difference of values."""
+    n = point.x.size
+    step = _EPS ** (1.0 / 3.0)
+    differences = np.empty(n)
+    for i in range(n):
+        shift = np.zeros(n)
+        shift[i] = h = step * (1.0 + abs(point.x[i]))
+        ahead, behind = oracle.evaluate(point.x + shift), oracle.evaluate(point.x - shift)
+        is_finite = math.isfinite(ahead.fun) and math.isfinite(behind.fun)
+        differences[i] = (ahead.fun - behind.fun) / (2.0 * h) if is_finite else point.jac[i]
     worst = int(np.argmax(np.abs(differences - point.jac)))
-    return f"coordinate {worst}: gradient {point.jac[worst]:.6g}, difference of values {differences[worst]:.6g}"
+    return worst, float(point.jac[worst]), float(differences[worst])

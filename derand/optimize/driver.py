@@ -11,6 +11,7 @@ import numpy as np
 
 from derand._utils.reductions import norm
 from derand._utils.validation import FloatArray
+from derand._utils.words import counted
 from derand.exceptions import InputError
 from derand.optimize.certificate import SOSPCertificate, Tolerances, certify
 from derand.optimize.checkpoint import Checkpoint, generator_from_state, generator_state
@@ -133,7 +134,7 @@ class Driver:
         except (TypeError, ValueError, AttributeError) as error:
             raise InputError(f"the checkpoint is damaged: {error}") from error
         if size != n:
-            raise InputError(f"the checkpoint has {size} variables, x0 has {n}")
+            raise InputError(f"the checkpoint has {counted(size, 'variable')}, x0 has {n}")
         self._snapshot = self._boundary()
         return self._guard(self._run)
 

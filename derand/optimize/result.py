@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from derand._utils.html import ResultRepr, result_html
 from derand._utils.validation import FloatArray
+from derand._utils.words import counted
 from derand.optimize.certificate import SOSPCertificate
 from derand.optimize.status import SOSPStatus
 
@@ -85,7 +86,8 @@ class SOSPResult(ResultRepr):
         """Return the outcome in a few lines."""
         return (
             f"SOSPResult: {self.message}\n"
-            f"  fun = {self.fun:.10g}, n = {self.x.size}, {self.nit} iterations, {self.nfev} evaluations, "
-            f"{self.nhev} Hessian products, {self.n_escapes} escapes\n"
+            f"  fun = {self.fun:.10g}, n = {self.x.size}, {counted(self.nit, 'iteration')}, "
+            f"{counted(self.nfev, 'evaluation')}, {counted(self.nhev, 'Hessian product')}, "
+            f"{counted(self.n_escapes, 'escape')}\n"
             f"  certificate: {self.certificate!r}"
         )

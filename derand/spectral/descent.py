@@ -170,9 +170,11 @@ class TwoLayerGD:
         b: Any = None,
         n_test: int | None = None,
     ) -> None:
-        self.link = MultiIndexLink.from_expression(link) if isinstance(link, str) else link
-        if not isinstance(self.link, MultiIndexLink):
-            raise InputTypeError(f"link must be a MultiIndexLink or an expression, got {type(link).__name__}")
+        given: Any = MultiIndexLink.from_expression(link) if isinstance(link, str) else link
+        if not isinstance(given, MultiIndexLink):
+            advice = "; MultiIndexLink(function, k) makes one of a function" if callable(link) else ""
+            raise InputTypeError(f"link must be a MultiIndexLink or an expression, got {type(link).__name__}{advice}")
+        self.link = given
         self.init = check_option(init, "init", ("random", "zero_output", "orthogonal"))
         m = check_int(m, "m", low=1)
         if self.init == "zero_output":

@@ -209,9 +209,11 @@ class DMFT:
         rng: RNGLike = 0,
     ) -> None:
         self.network = make_network(activation, loss, m, a, b)
-        self.link = MultiIndexLink.from_expression(link) if isinstance(link, str) else link
-        if not isinstance(self.link, MultiIndexLink):
-            raise InputTypeError(f"link must be a MultiIndexLink or an expression, got {type(link).__name__}")
+        given: Any = MultiIndexLink.from_expression(link) if isinstance(link, str) else link
+        if not isinstance(given, MultiIndexLink):
+            advice = "; MultiIndexLink(function, k) makes one of a function" if callable(link) else ""
+            raise InputTypeError(f"link must be a MultiIndexLink or an expression, got {type(link).__name__}{advice}")
+        self.link = given
         self.delta = check_scalar(delta, "delta", low=0.0, low_open=True, high=math.inf, high_open=True)
         self.eta = check_scalar(eta, "eta", low=0.0, high=math.inf, high_open=True)
         m, k = self.network.m, self.link.k

@@ -212,7 +212,8 @@ class _Problem:
         """Return the setting from a user's arguments."""
         link = MultiIndexLink.from_expression(link) if isinstance(link, str) else link
         if not isinstance(link, MultiIndexLink):
-            raise InputTypeError(f"link must be a MultiIndexLink or an expression, got {type(link).__name__}")
+            advice = "; MultiIndexLink(function, k) makes one of a function" if callable(link) else ""
+            raise InputTypeError(f"link must be a MultiIndexLink or an expression, got {type(link).__name__}{advice}")
         check_option(init, "init", ("random", "zero_output"))
         check_scalar(eta, "eta", low=0.0, high=math.inf, high_open=True)
         hard = link.easy_hard().hard

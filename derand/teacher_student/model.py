@@ -117,7 +117,8 @@ class TeacherStudent(Dynamics, QuadraticPredictions, SolutionGeometry):
             function = named[check_option(activation, "activation", tuple(named))]()
         elif not isinstance(activation, SmoothActivation):
             raise InputTypeError(
-                f"activation must be 'square', 'erf', 'relu' or a SmoothActivation, got {type(activation).__name__}"
+                f"activation must be 'square', 'erf', 'relu' or SmoothActivation(function, derivative), got "
+                f"{type(activation).__name__}"
             )
         super().__init__(
             make_parameters(

@@ -10,7 +10,7 @@ import numpy as np
 from derand._utils.html import result_html
 from derand._utils.rng import RNGLike, check_rng
 from derand._utils.validation import FloatArray, check_array, check_int, check_scalar
-from derand.exceptions import InputError
+from derand.exceptions import InputError, InputTypeError
 
 __all__ = ["Problem", "random_problem"]
 
@@ -68,6 +68,8 @@ def random_problem(
     ------
     InputError
         If an argument is out of range, or there are more links than inputs.
+    InputTypeError
+        If a link isn't a function.
 
     Examples
     --------
@@ -79,6 +81,9 @@ def random_problem(
     d, n = check_int(n_inputs, "n_inputs", low=1), check_int(n_samples, "n_samples", low=1)
     noise = check_scalar(noise, "noise", low=0.0, high=math.inf, high_open=True)
     functions = [links] if callable(links) else list(links)
+    for k, link in enumerate(functions):
+        if not callable(link):
+            raise InputTypeError(f"links[{k}] must be a function of an array, got {type(link).__name__}")
     if not 1 <= len(functions) <= d:
         raise InputError(f"links must hold between 1 and n_inputs = {d} functions, got {len(functions)}")
     generator = check_rng(rng)

@@ -23,7 +23,7 @@ def test_good_arrays_become_double_precision():
     [
         ([1.0, math.nan], {}, InputError, r"a must be finite, got nan at index \(1,\)"),
         ([[0.0], [-math.inf]], {}, InputError, r"got -inf at index \(1, 0\)"),
-        ([1.0, 2.0], {"ndim": 2}, InputError, r"a must have 2 dimension\(s\), got shape \(2,\)"),
+        ([1.0, 2.0], {"ndim": 2}, InputError, r"a must be an array with 2 dimensions, got shape \(2,\)"),
         ([1.0, 2.0], {"shape": (3,)}, InputError, r"a must have shape \(3,\), got \(2,\)"),
         ([1.0, 2.0], {"shape": (2, None)}, InputError, "a must have shape"),
         ([1j], {}, InputTypeError, "a must be real, got complex"),

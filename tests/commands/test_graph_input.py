@@ -62,3 +62,10 @@ def test_a_first_line_that_looks_like_a_header_is_mentioned(text, is_suspected, 
     assert bool(suspected_header(edges)) == is_suspected
     err = capsys.readouterr().err
     assert ("'person' and 'friend'" in err and "source,target" in err) == is_suspected
+
+
+def test_a_file_of_names_without_edges_is_mentioned(tmp_path, capsys):
+    path = tmp_path / "graph.csv"
+    path.write_text("source,target,weight\n", encoding="utf-8")
+    assert read_edges(str(path)).m == 0
+    assert "holds no edge" in capsys.readouterr().err

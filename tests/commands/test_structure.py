@@ -95,3 +95,18 @@ def test_ctrl_c_before_the_first_number_writes_nothing(files, capsys, monkeypatc
     monkeypatch.setattr("derand.commands.structure.estimate_structure", stop)
     assert main(["structure", str(files[0]), "--target", "y", "--quiet"]) == 130
     assert capsys.readouterr() == ("", "derand: interrupted\n")
+
+
+@pytest.mark.parametrize(
+    ("target", "message"),
+    [("constant", "the target is 1.5 in all lines"), ("name", "the target has 30 different texts in 30 lines")],
+)
+def test_targets_that_say_nothing_are_refused(target, message, tmp_path, capsys):
+    path = tmp_path / "data.csv"
+    rows = [f"{k % 7},1.5,u{k}" for k in range(30)]
+    path.write_text("\n".join(["x,constant,name", *rows]), encoding="utf-8")
+    columns = path.read_text(encoding="utf-8").replace(",u", ",") if target == "constant" else None
+    if columns is not None:
+        path.write_text(columns, encoding="utf-8")
+    assert main(["structure", str(path), "--target", target, "-q"]) == 1
+    assert message in capsys.readouterr().err

@@ -1,7 +1,9 @@
+import gzip
+
 import numpy as np
 import pytest
 
-from derand.commands.table_input import read_table
+from derand.commands.table_input import read_table, suspected_index
 from derand.exceptions import InputError
 
 NUMBERS = [[1.0, 0.9], [2.0, 2.1], [3.0, 1e-300]]
@@ -27,8 +29,22 @@ def write(tmp_path):
         '"height","width"\n"1.0","0.9"\n"2.0","2.1"\n"3.0","1e-300"\n',
         "\ufeffheight , width\n 1.0, 0.9\n\n2.0,2.1\n3.0,1e-300",
         "#a,width\n1.0,0.9\n2.0,2.1\n3.0,1e-300\n",
+        "# made by me, today, at noon\nheight,width\n1.0,0.9\n2.0,2.1\n3.0,1e-300\n",
+        "# by me\n# height,width\n1.0,0.9\n2.0,2.1\n3.0,1e-300\n",
+        " 1.0  0.9\n2.0 2.1\n3.0 1e-300\n",
     ],
-    ids=["names", "no names", "semicolons", "tabs and CR", "quotes", "BOM, blanks", "hash"],
+    ids=[
+        "names",
+        "no names",
+        "semicolons",
+        "tabs and CR",
+        "quotes",
+        "BOM, blanks",
+        "hash",
+        "comment",
+        "savetxt",
+        "blanks",
+    ],
 )
 def test_ways_to_write_a_table(text, write):
     table = read_table(write(text))
@@ -63,7 +79,7 @@ def test_a_target_may_hold_texts_or_numbers(write):
         ("a,b\n1,NA\n3,nan\n", "2 values are missing in column 'b', the first in line 2"),
         ("1,,3\n1,2,3\n", "a value is missing in column '2', the first in line 1"),
         ("a,b\n1,2\n3,inf\n", "column 'b' must be finite, see line 3"),
-        ("a,b\n1,2\n3\n", "line 3 has 1 fields, the first line has 2"),
+        ("a,b\n1,2\n3\n", "line 3 has 1 field, the first line has 2"),
         ("a,b\n1,2,3\n4,5,6\n", "line 2 has 3 fields, the first line has 2"),
         ("a;b\n1;2\n3;4\n1,5;6\n", "'1,5' in line 4: write decimals with a point"),
         ("a,b\n", "holds no rows"),
@@ -107,3 +123,23 @@ def test_files_that_need_a_hand(content, target, match, tmp_path):
     path.write_bytes(content)
     with pytest.raises(InputError, match=match):
         read_table(str(path), target)
+
+
+def test_a_gzipped_table_is_the_same_table(tmp_path):
+    path = tmp_path / "data.csv.gz"
+    path.write_bytes(gzip.compress(b"height,width\n1.0,0.9\n2.0,2.1\n3.0,1e-300\n"))
+    assert read_table(str(path)).values.tolist() == NUMBERS
+    path.write_bytes(path.read_bytes()[:-12])
+    with pytest.raises(InputError, match=r"data\.csv\.gz: .*gzip"):
+        read_table(str(path))
+
+
+def test_a_first_column_without_a_name_that_counts_is_noted(write):
+    assert "counts the lines" in suspected_index(read_table(write(",x\n0,5\n1,7\n2,9\n")))
+    for text in ("i,x\n0,5\n1,7\n", ",x\n3,5\n4,7\n", "0,5\n1,7\n", ",x\n0,5\n2,7\n"):
+        assert suspected_index(read_table(write(text))) == ""
+
+
+def test_a_target_without_a_line_of_names_is_a_number(write):
+    with pytest.raises(InputError, match="the first line has no names, give a number from 1 to 2"):
+        read_table(write("1,2\n3,4\n"), "y")

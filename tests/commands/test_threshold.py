@@ -102,3 +102,40 @@ def test_bad_settings(capsys):
     assert main(["threshold", "--link", "__import__('os')", "-q"]) == 1
     assert main(["threshold"]) == 2
     assert "derand:" in capsys.readouterr().err
+
+
+LINKS = """
+import numpy as np
+
+
+def clipped(z):
+    return np.minimum(np.abs(z), 1.5)
+
+
+def product(a, b):
+    return a * b
+
+
+def broken(z):
+    raise RuntimeError("no such luck")
+"""
+
+
+def test_links_of_the_users_own(tmp_path, capsys):
+    path = tmp_path / "links.py"
+    path.write_text(LINKS, encoding="utf-8")
+    values = []
+    own = ["threshold", "--link", f"{path}:clipped", "--breakpoints", "-1.5", "0", "1.5"]
+    for options in (own, ["threshold", "--link", "min(abs(z), 1.5)"]):
+        assert main([*options, "-q"]) == 0
+        values.append(json.loads(capsys.readouterr().out)["delta_alg"]["value"])
+    assert values[0] == pytest.approx(values[1], rel=1e-9)
+    for options in (["--link", f"{path}:product", "-k", "2"], ["--link", "z1*z2"]):
+        assert main(["threshold", *options, "-q"]) == 0
+        values.append(json.loads(capsys.readouterr().out)["delta_alg"]["value"])
+    assert values[2] == pytest.approx(values[3], rel=1e-6)
+    for name, message in (("product", "missing 1 required"), ("broken", "no such luck"), ("absent", "holds none")):
+        assert main(["threshold", "--link", f"{path}:{name}", "-q"]) == 1
+        assert message in capsys.readouterr().err
+    assert main(["threshold", "--link", "log(z)", "-q"]) == 1
+    assert "--link 'log(z)'" in capsys.readouterr().err

@@ -148,3 +148,17 @@ def test_links():
 def test_bad_options(options, match):
     with pytest.raises(InputError, match=match):
         _run("--neurons", 100, *options)
+
+
+def test_a_link_of_the_users_own(tmp_path, capsys):
+    path = tmp_path / "links.py"
+    path.write_text("def cubic(z):\n    return z**3 - 3 * z\n", encoding="utf-8")
+    documents = []
+    for link in (f"{path}:cubic", "z**3 - 3*z"):
+        assert main(["two-step", "--neurons", "100", "--link", link, "-q"]) == 0
+        documents.append(json.loads(capsys.readouterr().out))
+        documents[-1].pop("setting")
+        for entry in documents[-1]["links"]:
+            entry.pop("name", None)
+            entry.pop("link", None)
+    assert documents[0] == documents[1]

@@ -1,10 +1,12 @@
 """Graphs become problems: semantics of weights, loops, parallel edges, labels, and errors that name the edge."""
 
 import random
+from pathlib import Path
 
 import networkx as nx
 import numpy as np
 import pytest
+import scipy.sparse
 
 from derand.exceptions import InputError, InputTypeError
 from derand.graphs import maxcut
@@ -135,3 +137,19 @@ def test_programs_are_no_graphs(tmp_path):
     (tmp_path / "a.bq").write_text("2 1\n1 2 3\n", encoding="utf-8")
     with pytest.raises(InputError, match="solve_qubo"):
         labelled_problem(read_graph(tmp_path / "a.bq"))
+
+
+@pytest.mark.parametrize(
+    ("value", "advice"),
+    [
+        ("graph.csv", "read_graph"),
+        (Path("graph.csv"), "read_graph"),
+        ([(0, 1)], "networkx.Graph"),
+        (np.eye(3), "from_numpy_array"),
+        (scipy.sparse.eye_array(3, format="csr"), "from_scipy_sparse_array"),
+        (3, "got int$"),
+    ],
+)
+def test_other_types_are_refused_with_advice(value, advice):
+    with pytest.raises(InputTypeError, match=advice):
+        labelled_problem(value)

@@ -49,7 +49,7 @@ def test_wrong_coordinate_is_named_at_any_scale(size, height, factor):
     assert found.wrong == (3,)
     assert found.wrong_block == (3, 4)
     assert found.slope == pytest.approx(1.0, abs=0.1)
-    assert "coordinate(s), 3" in found.message
+    assert "in 1 place, coordinate 3:" in found.message
     with pytest.raises(DerivativeError, match="wrong") as caught:
         found.raise_if_wrong()
     assert caught.value.partial is found

@@ -85,7 +85,10 @@ def test_labels_are_text() -> None:
         (b"", 1, "neither a header nor an edge"),
         (b"# only\n", 2, "neither a header nor an edge"),
         (b"abc\n", 1, "no delimiter splits"),
-        (b"a,b\nb,c,1\n", 1, "no delimiter splits"),
+        (b"a,b\nb,c,1\n", 2, "3 fields where the first line has 2"),
+        (b"a,b,1\nb\n", 2, "1 field where the first line has 3"),
+        (b"a b 1\nb c\n", 1, "no delimiter splits"),
+        (b"a b {}\nb c {}\n", 2, "write_weighted_edgelist"),
         (b"a,b,1\n" * 6 + b"b,c\n", 7, "2 fields where the first line has 3"),
         (b"a,b,1\nb,c,\n", 2, "a weight must be a number, got ''"),
         (b"a,b,1x\nb,c,2\n", 1, "a weight must be a number, got '1x'"),
@@ -93,11 +96,11 @@ def test_labels_are_text() -> None:
         (b"a,b,1\nb,c,-inf\n", 2, "weights must be finite"),
         ("a,b,1\nb,c,٣\n".encode(), 2, "a weight must be a number"),
         (b"a,b,1\n,c,1\n", 2, "the label '' is empty"),
-        (b'a,b,1\n"c ",a,1\n', 2, "has blanks at an end"),
-        (b'a,b,1\n"c\nd",a,1\n', 3, "holds a control character"),
+        (b'a,b,1\n"c\xc2\xa0",a,1\n', 2, "has blanks at an end"),
+        (b'a,b,1\n"c\nd",a,1\n', 2, "holds a control character"),
         (b"a,b,1\nc\x00d,a,1\n", 2, "holds a control character"),
         (b"a,b,1\n\xff,a,1\n", 2, "not valid UTF-8"),
-        (b'a,b,1\n"c,a,1\n', 2, "no delimiter|malformed field|unexpected end"),
+        (b'a,b,1\n"c,a,1\n', 2, "a quote isn't closed"),
         (b"a,b,1\n" * 6 + b'"c"d,a,1\n', 7, "malformed field"),
         (b"a,b,1\n" * 6 + b"c\rd,a,1\n", 7, "malformed field|fields where"),
         (b"a,b,1\n" * 6 + b"c" * 200_000 + b",a,1\n", 7, "malformed field"),
@@ -123,7 +126,13 @@ def test_what_the_format_cannot_hold() -> None:
 
 
 def test_decimal_commas_are_not_read_as_other_labels():
-    with pytest.raises(GraphFormatError, match="a weight must be a number, got '1,5'"):
+    with pytest.raises(GraphFormatError, match="a weight must be a number with a point and no commas, got '1,5'"):
         parse_delimited(b"Ann;Bert;1,5\nBert;Carl;2,5\n")
     quoted = parse_delimited(b'Ann;"Bert, jr";1.5\nAnn;"Carl, jr";2.5\n')
     assert quoted.n == 3
+
+
+def test_blanks_around_a_label_are_no_part_of_it():
+    edges = parse_delimited(b"source , target , weight \nAnn , Bert, 1 \nBert,  Ann ,2.5\n")
+    assert edges.labels == ("Ann", "Bert")
+    assert edges.weights.tolist() == [1.0, 2.5]

@@ -119,3 +119,8 @@ def test_wrong_sources() -> None:
         read_source(io.TextIOWrapper(io.BytesIO(b"\xff"), encoding="ascii"))
     with pytest.raises(FileNotFoundError):
         read_source("no such file")
+
+
+def test_line_ends_of_an_old_mac_are_line_ends() -> None:
+    assert read_source(io.BytesIO(b"a,b\rc,d\r"))[0] == b"a,b\nc,d\n"
+    assert read_source(io.BytesIO(b"a,b\nc\rd\n"))[0] == b"a,b\nc\rd\n"

@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 
+from derand import minimize_sosp
 from derand.optimize.derivative_samples import estimate_curvature_scales, verify_derivatives
 from derand.optimize.oracle import Oracle, StopRun
 from derand.optimize.status import SOSPStatus
@@ -193,3 +194,10 @@ def test_halved_derivative_is_found_next_to_a_stationary_point_where_it_is_hardl
         assert _status(lambda x: fun(x, 1.0), x, seed=seed) == (None, "")
         status, detail = _status(lambda x: fun(x, 0.5), x, seed=seed, slack=2e-7)
         assert status is SOSPStatus.BAD_GRADIENT, (seed, detail)
+
+
+def test_the_coordinate_is_looked_for_beside_a_point_where_all_is_well():
+    """The gradient is 2.5 times too long, and the search ends where both vanish."""
+    result = minimize_sosp(lambda z: (float(z @ z), 5.0 * z), [1.0, 2.0])
+    assert result.status.name == "BAD_GRADIENT"
+    assert "near the point: gradient 0.5, difference of values 0.2" in result.message

@@ -3,7 +3,7 @@ import math
 import numpy as np
 import pytest
 
-from derand.exceptions import InputError
+from derand.exceptions import InputError, InputTypeError
 from derand.two_step import random_problem
 
 
@@ -28,3 +28,8 @@ def test_bad_problems():
 def test_a_link_that_returns_another_shape():
     with pytest.raises(InputError, match=r"links\[1\]"):
         random_problem(3, 3, 5, [np.tanh, lambda z: z[:2]])
+
+
+def test_a_link_that_is_no_function_is_named():
+    with pytest.raises(InputTypeError, match=r"links\[1\] must be a function"):
+        random_problem(10, 10, 10, [np.tanh, "z**2"], rng=0)

@@ -56,6 +56,9 @@ def weighted_chi2_quantile(weights: FloatArray, level: float, noise_dof: float =
 
 
 _NOISE_SAMPLES = 1000
+# With fewer samples for each column, or a smaller share left for the noise, cones miss the truth in half of the cases.
+_MIN_ROWS, _MIN_SHARE = 3, 0.25
+_FLAT = 1e-6
 
 
 @dataclass(frozen=True, repr=False)
@@ -70,7 +73,7 @@ class ConfidenceCone(ResultRepr):
     components : ndarray of shape (k, d)
         Orthonormal rows.
     covariance : ndarray of shape (k, d - k, k, d - k)
-        Covariance of the coordinates of E in ``across``.
+        Covariance of the coordinates of E in ``across``; NaN where the samples are too few to tell.
     across : ndarray of shape (d - k, d)
         Orthonormal complement.
     noise : float
@@ -87,16 +90,16 @@ class ConfidenceCone(ResultRepr):
 
     @property
     def stderr(self) -> FloatArray:
-        """Standard errors of the entries of the components, of shape (k, d), from the errors across them."""
+        """Standard errors of the components' entries, of shape (k, d); NaN where the samples are too few."""
         blocks = np.einsum("iajb->ijab", self.covariance)
         variance = [np.einsum("ad,ab,bd->d", self.across, blocks[i, i], self.across) for i in range(len(blocks))]
         return np.asarray(np.sqrt(np.maximum(np.array(variance).reshape(self.components.shape), 0.0)))
 
     @property
     def expected_error(self) -> float:
-        """Root mean square of the norm of the sines, to first order."""
+        """Root mean square of the norm of the sines, to first order; NaN where the samples are too few."""
         k, m = self.covariance.shape[:2]
-        return math.sqrt(max(float(np.trace(self.covariance.reshape(k * m, k * m))), 0.0))
+        return math.sqrt(np.maximum(np.trace(self.covariance.reshape(k * m, k * m)), 0.0))
 
     def rotated(self, axes: FloatArray) -> ConfidenceCone:
         """Return the same cone with other orthonormal rows for the subspace, ``axes @ components``."""
@@ -114,7 +117,7 @@ class ConfidenceCone(ResultRepr):
         Returns
         -------
         float
-            The radius, at most sqrt(k).
+            The radius, at most sqrt(k), and that where the samples are too few: it excludes nothing.
 
         Raises
         ------
@@ -125,6 +128,8 @@ class ConfidenceCone(ResultRepr):
         k, m = self.covariance.shape[:2]
         if m == 0:
             return 0.0
+        if np.isnan(self.covariance).any():
+            return math.sqrt(k)
         values = np.asarray(scipy.linalg.eigvalsh(self.covariance.reshape(k * m, k * m)), dtype=np.float64)
         return min(math.sqrt(k), math.sqrt(weighted_chi2_quantile(values, level, self.dof)))
 
@@ -145,7 +150,9 @@ def confidence_cone(problem: Problem, candidate: Candidate, matrix: FloatArray) 
     of the data by the delta method.
 
     It holds for independent noise of one variance, a smooth link and a start in the right basin; selection of the rank
-    isn't part of it.
+    isn't part of it.  With fewer than three samples for each column, or less than a quarter of the samples left for the
+    noise by link and directions, the covariance is NaN: such fits follow the noise, and cones from them would be far
+    too narrow.  For a constant response it is NaN as well.
 
     Parameters
     ----------
@@ -164,7 +171,8 @@ def confidence_cone(problem: Problem, candidate: Candidate, matrix: FloatArray) 
     info = information(problem, candidate)
     k, (n, q) = candidate.B.shape[0], problem.y.shape
     p = info.g.size
-    dof = max(q * (n - candidate.fit.df) - p, 0.1 * n)
+    left = q * (n - candidate.fit.df) - p
+    dof = max(left, 0.1 * n)
     noise = candidate.fit.rss / dof
     inflation = 1.0 / (1.0 - min(p / (q * n), 0.5))
     inverse = _inverse_signal(info.H, noise * _gradient_noise(problem, candidate), candidate.B.shape)
@@ -177,6 +185,10 @@ def confidence_cone(problem: Problem, candidate: Candidate, matrix: FloatArray) 
     step = info.C @ matrix.T @ across.T
     A = np.kron(np.linalg.inv(T), step.T)
     full = (A @ covariance @ A.T).reshape(k, d - k, k, d - k)
+    # Responses are standardised: all near zero means that they were constant.
+    is_flat = bool(np.all(np.abs(problem.y) < _FLAT))
+    if is_flat or n < _MIN_ROWS * np.count_nonzero(matrix.any(axis=1)) or left < _MIN_SHARE * q * n:
+        full = np.full_like(full, np.nan)
     return ConfidenceCone(components, full, np.asarray(across, dtype=np.float64), noise, dof)
 
 

@@ -59,3 +59,14 @@ def test_rotation_leaves_the_law_alone():
     assert cone.angle(0.5) < cone.expected_error < cone.angle(0.95)
     with pytest.raises(InputError, match="level"):
         cone.angle(1.0)
+
+
+@pytest.mark.parametrize("n", [3, 5, 12])
+def test_too_few_samples_have_no_error_bars(n):
+    """With five columns a fit to twelve samples follows the noise: the cone excludes nothing."""
+    rng = np.random.default_rng(n)
+    X = rng.standard_normal((n, 5))
+    cone = estimate_structure(X, np.tanh(X[:, 0]) + 0.1 * rng.standard_normal(n), 1).cone
+    assert cone.angle(0.95) == 1.0
+    assert np.isnan(cone.stderr).all()
+    assert np.isnan(cone.expected_error)
