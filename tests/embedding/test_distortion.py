@@ -105,7 +105,7 @@ def test_more_worst_pairs_than_pairs():
         (np.eye(3), np.empty((0, 3)), InputError, "M must have at least one row"),
         (np.eye(1), np.eye(1), InputError, "at least 2 rows"),
         (np.empty((3, 0)), np.empty((1, 0)), InputError, "at least one column"),
-        (np.ones(3), np.eye(3), InputError, "X must have 2"),
+        (np.ones(3), np.eye(3), InputError, "X must be an array with 2"),
         (np.eye(2) * 1j, np.eye(2), InputTypeError, "real"),
         (sp.csr_array(np.eye(2) * 1j), np.eye(2), InputTypeError, "real"),
         (sp.csr_array([[np.nan, 1.0], [0.0, 1.0]]), np.eye(2), InputError, "X must be finite"),

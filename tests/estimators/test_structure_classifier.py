@@ -41,5 +41,5 @@ def test_one_class_is_refused(ring):
 def test_missing_labels_are_named(absent):
     X, y = np.random.default_rng(0).standard_normal((6, 2)), np.array(list("ababab"), dtype=object)
     y[3] = absent
-    with pytest.raises(InputError, match="y has 1 missing labels, the first in row 3: leave out"):
+    with pytest.raises(InputError, match="y has 1 missing label, the first in row 3: leave out"):
         StructureClassifier(1).fit(X, y)
