@@ -17,7 +17,7 @@ from derand._utils.validation import FloatArray, check_array, check_int, check_o
 from derand.exceptions import InputError
 from derand.structure.estimation.distinct import distinct_samples
 from derand.structure.estimation.estimate import check_weight, deadline_of
-from derand.structure.estimation.logistic import LogisticFit, fit_network, ridge_logistic
+from derand.structure.estimation.logistic import LogisticFit, fit_network, kernel_coordinates, ridge_logistic
 from derand.structure.estimation.slicing import sliced_matrix
 from derand.structure.estimation.whitening import whiten
 from derand.structure.subspace import orthonormal_rows
@@ -25,8 +25,12 @@ from derand.structure.subspace import orthonormal_rows
 __all__ = ["ClassEstimate", "ClassStep", "estimate_class_structure"]
 
 _SHARE = 0.25
+_LINEAR = ("linear", "discriminant")
 _RIDGES = (0.3, 3.0, 30.0)
 _CENTRES = 80
+#: Ridges and landmarks of kernels on directions that stay where they are.
+_FIXED_RIDGES = (0.1, 0.3, 1.0)
+_FIXED_CENTRES = 250
 _SAMPLES = 4000
 #: Up to as many samples three quarters are held out in turn, one by one.
 _FEW = 1200
@@ -41,7 +45,7 @@ class ClassStep:
     k : int
         Directions.
     model : str
-        "linear", or the start of a kernel model.
+        "linear", "discriminant" or "fixed", or the start of a kernel model whose directions are trained.
     ridge : float
         Penalty.
     loss : float
@@ -108,11 +112,12 @@ def estimate_class_structure(
 ) -> ClassEstimate:
     """Return the directions that the class depends on, with a multinomial model on them.
 
-    Candidates are the ridge-penalised multinomial logistic regression, cut to its leading directions, and kernel models
-    whose directions are trained jointly with the link by the multinomial loss, from that regression, the discriminant
-    directions, SAVE and DR.  A quarter of the samples is held out, of up to 1,200 samples three quarters in turn, to
-    choose model, ridge and, for "auto", the number of directions; the path over numbers ends where two in a row are no
-    better.  The chosen model is fitted again to all samples.
+    Candidates are the ridge-penalised multinomial logistic regression, cut to its leading directions, kernels on these
+    directions as they are, and kernel models whose directions are trained jointly with the link by the multinomial
+    loss, from that regression, the discriminant directions, SAVE and DR.  A quarter of the samples is held out, of up
+    to 1,200 samples three quarters in turn, to choose model, ridge and, for "auto", the number of directions; the path
+    over numbers ends where two in a row are no better.  A kernel model is taken where its loss is lower than the best
+    linear one's by more than one standard error of the difference.  The chosen model is fitted again to all samples.
 
     Parameters
     ----------
@@ -195,9 +200,19 @@ def estimate_class_structure(
 
 
 def _fitted(data: _Data, path: list[ClassStep], mean: FloatArray, scale: FloatArray) -> ClassEstimate:
-    """Return the estimate by the model of least loss, fitted to all samples."""
-    step = min(path, key=lambda step: step.loss)
+    """Return the estimate by the model that is chosen, fitted to all samples."""
+    step = _chosen(path, data.held_out)
     return _finished(data, data.fit(step.k, step.model, step.ridge), tuple(path), mean, scale)
+
+
+def _chosen(path: list[ClassStep], losses: list[FloatArray]) -> ClassStep:
+    """Return the linear model of least loss, or that of least loss of all where it's better by one standard error."""
+    best = min(path, key=lambda step: step.loss)
+    linear = min((step for step in path if step.model in _LINEAR), key=lambda step: step.loss, default=best)
+    if linear is best or not losses:
+        return best
+    gain = losses[path.index(linear)] - losses[path.index(best)]
+    return best if gain.mean() > gain.std() / math.sqrt(gain.size) else linear
 
 
 class _Data:
@@ -209,6 +224,7 @@ class _Data:
         self.X, self.targets, self.weight, self.order, self.max_iter = X, targets, weight, order, max_iter
         self.linear: dict[float, LogisticFit] = {}
         self.matrices: dict[str, FloatArray] = {}
+        self.held_out: list[FloatArray] = []
 
     def part(self, rows: NDArray[np.int64]) -> _Data:
         """Return some of the samples."""
@@ -255,6 +271,12 @@ class _Data:
                 self.X, self.targets, self.weight, self._filled(full.B[:k], k), self.order[:0], ridge=ridge,
                 fixed=True, max_iter=self.max_iter,
             )  # fmt: skip
+        if model == "fixed":
+            B = kernel_coordinates(self.X, self._filled(self.regression(1.0).B[:k], k))
+            return fit_network(
+                self.X, self.targets, self.weight, B, self.order[:_FIXED_CENTRES], ridge=ridge, fixed=True,
+                is_scaled=True, max_iter=self.max_iter,
+            )  # fmt: skip
         rows = self.order[: min(_CENTRES, self.X.shape[0])]
         return fit_network(
             self.X, self.targets, self.weight, self.start(k, model), rows, ridge=ridge, max_iter=self.max_iter
@@ -280,15 +302,17 @@ def _choose(
     ]  # fmt: skip
     top, worse, best = data.targets.shape[1] - 1, 0, math.inf
     for k in ranks:
-        models = [(name, ridge) for name in ("linear", "discriminant") for ridge in _RIDGES] if k <= top else []
+        models = [(name, ridge) for name in _LINEAR for ridge in _RIDGES] if k <= top else []
         if rows.size >= 60:
             models += [(name, ridge) for name in ("regression", "dr", "save") for ridge in _RIDGES[1:]]
+            models += [("fixed", ridge) for ridge in _FIXED_RIDGES]
         elif not models:
             models = [("linear", 3.0)]
         for model, ridge in models:
             if path and time.monotonic() > deadline:
                 return False
             loss = np.concatenate([_held_out_losses(data, part, held, (k, model, ridge)) for part, held in parts])
+            data.held_out.append(loss)
             path.append(ClassStep(k, model, ridge, float(loss.mean()), float(loss.std() / math.sqrt(loss.size))))
             if callback is not None:
                 callback(path[-1])

@@ -11,9 +11,12 @@ from numpy.typing import NDArray
 
 from derand._utils.validation import FloatArray
 
-__all__ = ["LogisticFit", "fit_network", "ridge_logistic", "softmax_loss"]
+__all__ = ["LogisticFit", "fit_network", "kernel_coordinates", "ridge_logistic", "softmax_loss"]
 
 _SCALE = 1.5
+#: Squared distance of two samples, in kernel widths, at the median: the kernel is exp(-3) there.
+_APART = 6.0
+_PAIRED = 300
 
 
 def softmax_loss(scores: FloatArray, targets: FloatArray, weight: FloatArray) -> tuple[float, FloatArray]:
@@ -136,7 +139,7 @@ def ridge_logistic(
 
 def fit_network(
     X: FloatArray, targets: FloatArray, weight: FloatArray, start: FloatArray, rows: NDArray[np.int64], *, ridge: float,
-    fixed: bool = False, max_iter: int = 150,
+    fixed: bool = False, is_scaled: bool = False, max_iter: int = 150,
 ) -> LogisticFit:  # fmt: skip
     r"""Return directions, linear part and kernel weights that minimise one penalised multinomial loss.
 
@@ -152,13 +155,15 @@ def fit_network(
     weight : ndarray of shape (n,)
         Weights.
     start : ndarray of shape (k, d)
-        Directions to start from; scaled to coordinates of variance 1.
+        Directions to start from; turned and scaled to uncorrelated coordinates of variance 1 unless ``is_scaled``.
     rows : ndarray of int
         Samples whose coordinates are the landmarks.
     ridge : float
         Factor of the penalty.
     fixed : bool, default False
-        Whether to leave the directions as they are.
+        Whether to leave the directions where they start.
+    is_scaled : bool, default False
+        Whether the coordinates have the scales that the kernels want already.
     max_iter : int, default 150
         Most iterations.
 
@@ -168,11 +173,13 @@ def fit_network(
         The fit.
     """
     n = X.shape[0]
-    B0 = _unit_coordinates(X, start)
+    B0 = start if is_scaled else _unit_coordinates(X, start)
     centres = X[rows] @ B0.T
     k, d, m, C = B0.shape[0], X.shape[1], len(rows), targets.shape[1]
     cuts = np.cumsum([k * d, m * C, k * C])
     base = np.mean(np.square(B0))
+    z0 = X @ B0.T
+    K0 = _kernel(z0, centres)
 
     def split(flat: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
         """Return directions, kernel weights, slopes and intercept."""
@@ -182,8 +189,10 @@ def fit_network(
     def loss(flat: FloatArray) -> tuple[float, FloatArray]:
         """Return value and gradient."""
         B, A, a, c = split(flat)
-        z = X @ B.T
-        K = _kernel(z, centres)
+        z, K = z0, K0
+        if not fixed:
+            z = X @ B.T
+            K = _kernel(z, centres)
         value, G = softmax_loss(c + z @ a + K @ A, targets, weight)
         value += 0.5 * ridge * float(np.square(A).sum() + np.square(a).sum() + np.square(B).sum())
         dB = np.zeros_like(B)
@@ -201,6 +210,33 @@ def fit_network(
     )
     B, A, a, c = split(found.x if base > 0.0 else first)
     return LogisticFit(B, centres, A, a, c, int(found.nit))
+
+
+def kernel_coordinates(X: FloatArray, B: FloatArray) -> FloatArray:
+    """Return B times the factor with which a kernel of the width here is local: exp(-3) at the median distance.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n, d)
+        Samples; the first 300 are paired.
+    B : ndarray of shape (k, d)
+        Directions, whose coordinates keep their relative scales.
+
+    Returns
+    -------
+    ndarray of shape (k, d)
+        The scaled directions.
+
+    Examples
+    --------
+    >>> kernel_coordinates(np.array([[0.0], [1.0]]), np.eye(1)).round(3).tolist()
+    [[3.674]]
+    """
+    z = X[:_PAIRED] @ B.T
+    squares = np.square(z).sum(axis=1)
+    apart = (squares[:, None] + squares - 2.0 * (z @ z.T))[np.triu_indices(len(z), 1)]
+    median = float(np.median(apart)) if apart.size else 0.0
+    return np.asarray(B * (_SCALE * np.sqrt(_APART / median)) if median > 0.0 else B)
 
 
 def _unit_coordinates(X: FloatArray, B: FloatArray) -> FloatArray:

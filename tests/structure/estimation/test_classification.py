@@ -2,9 +2,11 @@
 
 import numpy as np
 import pytest
+from scipy.special import softmax
 
 from derand.exceptions import InputError
-from derand.structure.estimation.classification import estimate_class_structure
+from derand.structure.estimation.classification import ClassStep, _chosen, _Data, estimate_class_structure
+from derand.structure.estimation.logistic import kernel_coordinates
 from derand.structure.subspace import subspace_distance
 
 
@@ -71,3 +73,29 @@ def test_an_interrupt_takes_along_the_best_model_so_far():
     assert not found.is_complete
     assert found.path == tuple(steps)
     assert abs(found.components[0][0]) > 0.95
+
+
+def test_a_kernel_has_to_beat_the_linear_models_by_one_standard_error():
+    steps = [ClassStep(1, "linear", 3.0, 0.5, 0.1), ClassStep(2, "fixed", 0.3, 0.4, 0.1)]
+    # Gains of mean 0.1: surely positive, or with a standard error of 0.3 / sqrt(4).
+    sure, unsure = np.full(4, 0.1), 0.1 + np.array([0.3, -0.3, 0.3, -0.3])
+    assert _chosen(steps, [sure, np.zeros(4)]) is steps[1]
+    assert _chosen(steps, [unsure, np.zeros(4)]) is steps[0]
+    assert _chosen(steps[1:], [np.zeros(4)]) is steps[1]
+
+
+def test_kernels_on_the_directions_of_the_regression_bend_its_boundaries():
+    rng = np.random.default_rng(6)
+    X = rng.standard_normal((600, 6))
+    labels = (X[:, 1] > X[:, 0] ** 2 - 1.0).astype(int) + 2 * (X[:, 0] > 0.0)
+    found = estimate_class_structure(X, labels, 2, max_iter=60)
+    assert subspace_distance(found.components, np.eye(6)[:2]) < 0.3
+    data = _Data(X, np.eye(4)[labels], np.ones(600), np.arange(600), 60)
+    loss = {
+        model: -np.mean(np.log(softmax(data.fit(2, model, 0.3).scores(X), axis=1)[np.arange(600), labels]))
+        for model in ("linear", "fixed")
+    }
+    assert loss["fixed"] < 0.7 * loss["linear"]
+    np.testing.assert_allclose(
+        data.fit(2, "fixed", 0.3).B, kernel_coordinates(X, data.regression(1.0).B[:2]), rtol=1e-12
+    )
