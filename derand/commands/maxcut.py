@@ -117,19 +117,20 @@ def _summary(solution: MaxCutSolution) -> str:
     if solution.is_optimal:
         return f"cut {solution.value}, proved optimal"
     if solution.gap is not None:
-        return f"cut {solution.value}, proved upper bound {solution.upper_bound}, gap {solution.gap:.3%}"
+        by = " by odd cycles" if solution.proof == "odd cycles" else ""
+        return f"cut {solution.value}, proved upper bound {solution.upper_bound}{by}, gap {solution.gap:.3%}"
     return f"cut {solution.value}, no proved upper bound"
 
 
 def _document(edges: EdgeList, solution: MaxCutSolution) -> dict[str, Any]:
     """Return what is written: the same bits for the same options, so no times."""
     labels, ahead = edges.node_labels, solution.side == solution.side[:1]
-    fields = ("value", "upper_bound", "gap", "expected_cut", "sdp_value", "guarantee", "status")
+    fields = ("value", "upper_bound", "gap", "proof", "estimated_upper_bound", "expected_cut", "sdp_value")
     return {
         "graph": edges.name,
         "n_vertices": edges.n,
         "n_edges": solution.problem.n_edges,
-        **{name: getattr(solution, name) for name in fields},
+        **{name: getattr(solution, name) for name in (*fields, "guarantee", "status")},
         "proved": solution.is_proved,
         "optimal": solution.is_optimal,
         "partition": [[labels[v] for v in range(edges.n) if ahead[v] == is_first] for is_first in (True, False)],
@@ -145,6 +146,7 @@ def _minimum(edges: EdgeList, model: QuadraticModel, solution: MaxCutSolution) -
         **{name: getattr(found, name) for name in ("value", "lower_bound", "gap")},
         "status": solution.status,
         "proved": found.is_proved,
+        "proof": solution.proof,
         "optimal": found.is_optimal,
         "ones": [label for label, value in found.assignment.items() if value],
     }

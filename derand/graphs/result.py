@@ -62,8 +62,18 @@ class MaxCutResult(ResultRepr):
 
     @property
     def estimated_upper_bound(self) -> float | None:
-        """Value of the relaxation where nothing was proved: an estimate, no bound; None with a proof."""
-        return None if self.proved else self.solution.sdp_value
+        """Value of the relaxation where its own bound wasn't proved: an estimate, no bound; None where it was."""
+        return self.solution.estimated_upper_bound
+
+    @property
+    def proof(self) -> str:
+        """What `upper_bound` rests on.
+
+        "semidefinite" is the relaxation's bound, as close to the estimate as it was solved; "odd cycles" a weaker one,
+        where the relaxation's proof would need too much memory; "all cuts" says that exact reductions decided the
+        graph.  Empty when nothing was proved.
+        """
+        return self.solution.proof
 
     @property
     def proved(self) -> bool:
@@ -159,6 +169,7 @@ class MaxCutResult(ResultRepr):
             "estimated_upper_bound": self.estimated_upper_bound,
             "gap": self.gap,
             "proved": self.proved,
+            "proof": self.proof,
             "optimal": self.optimal,
             "expected_cut": self.expected_cut,
             "sdp_value": self.sdp_value,
@@ -173,7 +184,8 @@ class MaxCutResult(ResultRepr):
         if self.optimal:
             proof = "proved optimal"
         elif self.proved:
-            proof = f"proved upper bound {self.upper_bound}, gap {self.gap:.3%}"
+            by = " by odd cycles" if self.proof == "odd cycles" else ""
+            proof = f"proved upper bound {self.upper_bound}{by}, gap {self.gap:.3%}"
         else:
             proof = "no proved upper bound"
         return f"<MaxCutResult value {self.value}, {proof}, sides {sizes}, {self.status}>"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from derand._utils.validation import FloatArray
 from derand.exceptions import CertificateError, InputError
 from derand.maxcut.bound import DualBound, cut_lattice, lattice_floor, prove_bound, round_up
 from derand.maxcut.checker import check
+from derand.maxcut.cycle_packing import CyclePacking, pack_cycles
 from derand.maxcut.elimination import EliminationPlan, plan_elimination
 from derand.maxcut.exhaustive import best_cut_exhaustive
 from derand.maxcut.problem import IndexArray, MaxCutProblem, SideArray
@@ -28,6 +30,7 @@ __all__ = [
     "ProvedBound",
     "bound_kernel",
     "combine_bounds",
+    "packed_bound",
     "prove_upper_bound",
 ]
 
@@ -50,13 +53,23 @@ class KernelBound:
     relaxation : Relaxation or None
         The relaxation behind the bound; None where all cuts were tried.
     dual : DualBound or None
-        The proof; None where all cuts were tried.
+        The relaxation's bound, or why it has no proof; None where all cuts were tried.
+    packing : CyclePacking or None
+        The proof where the relaxation's bound has none.
     """
 
     upper_bound: int | None
     side: SideArray | None
     relaxation: Relaxation | None
     dual: DualBound | None
+    packing: CyclePacking | None = None
+
+    @property
+    def exact(self) -> Fraction | None:
+        """The bound before it was rounded down; None without a proof."""
+        if self.packing is not None:
+            return self.packing.upper_bound
+        return None if self.upper_bound is None else Fraction(self.upper_bound)
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,18 +118,26 @@ class ProvedBound(ResultRepr):
         Whether there's a proof.
     relaxation_value : float
         Value of the relaxation, kernels and decided parts together: an estimate, *not* a bound.
-    parts : tuple of BoundPart
-        The proof; empty without one.
+    proof : str
+        What the bound rests on: "all cuts" (exact reductions and nothing else), "semidefinite" (the relaxation), "odd
+        cycles" (a packing of frustrated cycles, at least in part: a weaker bound); empty without a proof.
     reason : str
-        Why there's no proof; empty with one.
+        Why the relaxation's own bound has no proof; empty with one.
     """
 
     upper_bound: int | float | None
     exact: Fraction | None
     is_proved: bool
     relaxation_value: float
-    parts: tuple[BoundPart, ...]
+    proof: str
     reason: str
+    _reduction: Reduction | None = None
+    _bounds: tuple[KernelBound, ...] = ()
+
+    @cached_property
+    def parts(self) -> tuple[BoundPart, ...]:
+        """The proof, made when it is asked for, since a packing may have 10^5 parts; empty without one."""
+        return () if self._reduction is None else tuple(_all_parts(self._reduction, self._bounds))
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,6 +154,8 @@ class Certificate:
         Exact values.
     parts : tuple of dict
         The proof, as plain data in the format of ``derand.maxcut.checker``.
+    proof : str
+        What the bound rests on, see `ProvedBound`: a remark, which the checker doesn't need.
 
     Examples
     --------
@@ -147,6 +170,7 @@ class Certificate:
     cut_value: Fraction
     upper_bound: Fraction
     parts: tuple[dict[str, Any], ...]
+    proof: str = ""
 
     @classmethod
     def of(cls, problem: MaxCutProblem, side: Any, bound: ProvedBound) -> Certificate:
@@ -175,7 +199,7 @@ class Certificate:
             raise CertificateError(f"there's no proof to certify: {bound.reason}")
         sides = problem.check_side(side)
         parts = tuple(part.to_dict() for part in bound.parts)
-        return cls(problem.n, sides, _exact_cut(problem, sides), bound.exact, parts)
+        return cls(problem.n, sides, _exact_cut(problem, sides), bound.exact, parts, bound.proof)
 
     @property
     def is_optimal(self) -> bool:
@@ -220,6 +244,7 @@ class Certificate:
             "n_vertices": self.n_vertices,
             "cut_value": str(self.cut_value),
             "upper_bound": str(self.upper_bound),
+            "proof": self.proof,
             "side": "".join("+" if s > 0 else "-" for s in self.side.tolist()),
             "parts": list(self.parts),
         }
@@ -248,7 +273,8 @@ class Certificate:
                 raise CertificateError("the data is no maximum cut certificate of version 1")
             side = np.array([{"+": 1, "-": -1}[s] for s in data["side"]], dtype=np.int8)
             cut, bound = Fraction(data["cut_value"]), Fraction(data["upper_bound"])
-            return cls(int(data["n_vertices"]), side, cut, bound, tuple(data["parts"]))
+            parts, proof = tuple(data["parts"]), str(data.get("proof", ""))
+            return cls(int(data["n_vertices"]), side, cut, bound, parts, proof)
         except _CHECKER_ERRORS as error:
             raise CertificateError(f"the data is no maximum cut certificate: {error!r}") from error
 
@@ -262,6 +288,8 @@ def bound_kernel(
     **options: Any,
 ) -> KernelBound:
     """Return a bound on the cuts of a kernel: all cuts up to 12 vertices, the relaxation above.
+
+    Where the relaxation's factorisation doesn't fit, a packing of frustrated cycles proves a weaker bound.
 
     Parameters
     ----------
@@ -286,7 +314,15 @@ def bound_kernel(
         return KernelBound(int(value), side, None, None)
     solved = solve_relaxation(problem, **options) if relaxation is None else relaxation
     dual = prove_bound(problem, solved.multipliers, max_memory=max_memory, plan=plan)
-    return KernelBound(None if dual.upper_bound is None else int(dual.upper_bound), None, solved, dual)
+    if dual.upper_bound is None:
+        return packed_bound(problem, solved, dual, pack_cycles(problem))
+    return KernelBound(int(dual.upper_bound), None, solved, dual)
+
+
+def packed_bound(problem: MaxCutProblem, relaxation: Relaxation, dual: DualBound, packing: CyclePacking) -> KernelBound:
+    """Return the bound of a packing where the relaxation's has no proof."""
+    upper = lattice_floor(packing.upper_bound, cut_lattice(problem))
+    return KernelBound(upper, None, relaxation, dual, packing)
 
 
 def combine_bounds(reduction: Reduction, bounds: list[KernelBound]) -> ProvedBound:
@@ -315,16 +351,25 @@ def combine_bounds(reduction: Reduction, bounds: list[KernelBound]) -> ProvedBou
     values = [float(b.upper_bound or 0) if b.relaxation is None else b.relaxation.value for b in bounds]
     relaxation_value = float(Fraction(reduction.offset) / 2**reduction.exponent) + unit * float(np.sum(values))
     reasons = [b.dual.reason for b in bounds if b.dual is not None and not b.dual.is_proved]
-    if reasons:
-        return ProvedBound(None, None, False, relaxation_value, (), reasons[0])
-    problem = reduction.problem
-    exact = reduction.total([int(b.upper_bound or 0) for b in bounds])
+    exact_bounds = [b.exact for b in bounds]
+    known = [bound for bound in exact_bounds if bound is not None]
+    reason = next(iter(reasons), "")
+    if len(known) < len(bounds):
+        return ProvedBound(None, None, False, relaxation_value, "", reason)
+    # The checker rounds down once, at the end: kernels must not do so before.
+    exact = reduction.total(known)
     lattice = cut_lattice(reduction.scaled)
     if lattice:
         exact = Fraction(lattice_floor(exact * 2**reduction.exponent, lattice), 2**reduction.exponent)
-    parts = (*_triangles(reduction), *map(_kernel_part, reduction.kernels, bounds, [unit] * len(bounds)))
-    upper = int(exact) if problem.is_integer else round_up(exact)
-    return ProvedBound(upper, exact, True, relaxation_value, parts, "")
+    upper = int(exact) if reduction.problem.is_integer else round_up(exact)
+    return ProvedBound(upper, exact, True, relaxation_value, _kind(bounds), reason, reduction, tuple(bounds))
+
+
+def _kind(bounds: list[KernelBound]) -> str:
+    """Return what proved bounds rest on."""
+    if any(bound.packing is not None for bound in bounds):
+        return "odd cycles"
+    return "semidefinite" if any(bound.dual is not None for bound in bounds) else "all cuts"
 
 
 def prove_upper_bound(problem: MaxCutProblem, *, max_memory: int = 2**29, **options: Any) -> ProvedBound:
@@ -354,6 +399,14 @@ def prove_upper_bound(problem: MaxCutProblem, *, max_memory: int = 2**29, **opti
     return combine_bounds(reduction, bounds)
 
 
+def _all_parts(reduction: Reduction, bounds: tuple[KernelBound, ...]) -> Iterator[BoundPart]:
+    """Yield the proof: what was eliminated, then the kernels."""
+    yield from _triangles(reduction)
+    unit = Fraction(1, 2**reduction.exponent)
+    for kernel, bound in zip(reduction.kernels, bounds, strict=True):
+        yield from _kernel_parts(kernel, bound, unit)
+
+
 def _triangles(reduction: Reduction) -> Iterator[BoundPart]:
     """Yield the part that replaces every eliminated vertex of two neighbours: weights whose best cut is known."""
     unit = Fraction(1, 2**reduction.exponent)
@@ -366,15 +419,19 @@ def _triangles(reduction: Reduction) -> Iterator[BoundPart]:
         yield BoundPart((vertex, first, second), None, none, edges)
 
 
-def _kernel_part(kernel: Kernel, bound: KernelBound, unit: float) -> BoundPart:
-    """Return the part of a kernel: the weight that the triangles left between its vertices."""
-    vertices = tuple(kernel.vertices.tolist())
-    if bound.dual is None:
-        return BoundPart(vertices, None, np.zeros(0, dtype=np.int64), None)
-    # The proof itself may have used a dense matrix throughout; the checker gains from every sparse column.
-    core = max(_CHECKER_CORE, kernel.problem.n // 20)
-    order = plan_elimination(kernel.problem.adjacency, core=core).order
-    return BoundPart(vertices, bound.dual.dual * unit, order, None)
+def _kernel_parts(kernel: Kernel, bound: KernelBound, unit: Fraction) -> Iterator[BoundPart]:
+    """Yield the parts of a kernel: the weight that the triangles left between its vertices, or cycles out of it."""
+    vertices, none = tuple(kernel.vertices.tolist()), np.zeros(0, dtype=np.int64)
+    if bound.packing is not None:
+        for names, edges in bound.packing.parts(kernel.vertices, unit):
+            yield BoundPart(names, None, none, edges)
+    elif bound.dual is None:
+        yield BoundPart(vertices, None, none, None)
+    else:
+        # The proof itself may have used a dense matrix throughout; the checker gains from every sparse column.
+        core = max(_CHECKER_CORE, kernel.problem.n // 20)
+        order = plan_elimination(kernel.problem.adjacency, core=core).order
+        yield BoundPart(vertices, bound.dual.dual * float(unit), order, None)
 
 
 def _exact_cut(problem: MaxCutProblem, side: NDArray[np.int8]) -> Fraction:

@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 from derand.exceptions import BudgetExceededError
 from derand.maxcut.bound import unproved_bound
 from derand.maxcut.canonical import canonical_order
-from derand.maxcut.certificate import KernelBound, bound_kernel
+from derand.maxcut.certificate import KernelBound, bound_kernel, packed_bound
 from derand.maxcut.clock import Clock
+from derand.maxcut.cycle_packing import pack_cycles
 from derand.maxcut.derandomize import Derandomization, derandomize
 from derand.maxcut.elimination import EliminationPlan, plan_elimination
 from derand.maxcut.exhaustive import best_cut_exhaustive
@@ -163,7 +164,7 @@ class KernelSolver:
 
     def early_bound(self) -> None:
         """Prove the bound where that is cheap against the search."""
-        if self.problem.n <= _EARLY_BOUND:
+        if self.problem.n <= _EARLY_BOUND or self._obstacle:
             self.late_bound()
 
     def late_bound(self) -> None:
@@ -171,11 +172,17 @@ class KernelSolver:
         if self.settings.bound and self.bound is None and self._relaxation is not None and not self.clock.is_over():
             solved = self._relaxation
             if self._obstacle:
-                dual = unproved_bound(self.problem, solved.multipliers, self._obstacle)
-                self.bound = KernelBound(None, None, solved, dual)
+                self.bound = self._packed_bound(solved)
             else:
                 self.bound = bound_kernel(self.problem, relaxation=solved, plan=self._plan)
             self.notify("bound")
+
+    def _packed_bound(self, solved: Relaxation) -> KernelBound:
+        """Return the bound of a packing of frustrated cycles, found in a share of the time left."""
+        dual = unproved_bound(self.problem, solved.multipliers, self._obstacle)
+        clock = Clock(self.clock.remaining(0.3 * self.share))
+        packing = pack_cycles(self._ordered, should_stop=lambda: clock.is_over() or self.clock.is_over())
+        return packed_bound(self.problem, solved, dual, packing.renamed(self._order))
 
     def search(self) -> None:
         """Search for better cuts."""

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from derand.maxcut.problem import IndexArray, MaxCutProblem
 
-__all__ = ["Elimination", "eliminate_low_degree"]
+__all__ = ["Elimination", "eliminate_low_degree", "neighbor_rows"]
 
 # One record per eliminated vertex: vertex, neighbours (-1 for none) and the weights to them.
 Record = tuple[int, int, int, int, int]
@@ -77,7 +77,7 @@ def eliminate_low_degree(problem: MaxCutProblem) -> Elimination:
     queue = deque(np.flatnonzero((problem.n_neighbors > 0) & (problem.n_neighbors <= 2)).tolist())
     if not queue:
         return Elimination(problem, 0, ())
-    rows = _neighbor_rows(problem)
+    rows = neighbor_rows(problem)
     offset, records = 0, []
     while queue:
         vertex = queue.popleft()
@@ -97,13 +97,15 @@ def eliminate_low_degree(problem: MaxCutProblem) -> Elimination:
     return Elimination(_remaining(problem.n, rows), offset, tuple(records))
 
 
-def _neighbor_rows(problem: MaxCutProblem) -> list[dict[int, int]]:
+def neighbor_rows(problem: MaxCutProblem) -> list[dict[int, int]]:
     """Return one dictionary neighbour -> weight per vertex."""
-    rows: list[dict[int, int]] = [{} for _ in range(problem.n)]
+    names = list(range(problem.n))
+    rows: list[dict[int, int]] = [{} for _ in names]
     weights: Any = problem.exact_weights
     for head, tail, weight in zip(problem.heads.tolist(), problem.tails.tolist(), weights.tolist(), strict=True):
-        rows[head][tail] = weight
-        rows[tail][head] = weight
+        # One object per vertex in place of one per edge: less memory, and faster to look up.
+        rows[head][names[tail]] = weight
+        rows[tail][names[head]] = weight
     return rows
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -68,9 +69,9 @@ class Reduction:
     _block_sides: tuple[NDArray[np.int8] | None, ...]
     _kernel_of_block: tuple[int, ...]
 
-    def total(self, values: list[int]) -> Fraction:
+    def total(self, values: Sequence[int | Fraction]) -> Fraction:
         """Return (offset + sum of values)/2^exponent, without rounding."""
-        return Fraction(self.offset + sum(values), 2**self.exponent)
+        return sum(map(Fraction, values), Fraction(self.offset)) / (1 << self.exponent)
 
     def lift(self, sides: list[NDArray[np.int8]]) -> NDArray[np.int8]:
         """Return a cut of the graph from one cut per kernel.

@@ -97,6 +97,17 @@ class MaxCutSolution(ResultRepr):
         return self.bound.upper_bound if self.bound is not None and self.bound.is_proved else None
 
     @property
+    def proof(self) -> str:
+        """What `upper_bound` rests on, see `ProvedBound`: "semidefinite", "odd cycles" or "all cuts"; empty without."""
+        return self.bound.proof if self.bound is not None else ""
+
+    @property
+    def estimated_upper_bound(self) -> float | None:
+        """Value of the relaxation where its own bound wasn't proved: an estimate, no bound; None where it was."""
+        is_relaxation_proved = self.is_proved and self.proof != "odd cycles"
+        return None if is_relaxation_proved else self.sdp_value
+
+    @property
     def is_optimal(self) -> bool:
         """Whether the cut is proved to be a maximum cut."""
         upper = self.upper_bound
@@ -144,7 +155,7 @@ class MaxCutSolution(ResultRepr):
         CertificateError
             If there's no proved bound.
         """
-        missing = ProvedBound(None, None, False, math.nan, (), "no bound was computed")
+        missing = ProvedBound(None, None, False, math.nan, "", "no bound was computed")
         return Certificate.of(self.problem, self.side, self.bound or missing)
 
 

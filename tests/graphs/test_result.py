@@ -1,5 +1,6 @@
 """MaxCutResult: plain data, text, and a verify that refuses other graphs."""
 
+import functools
 import json
 
 import networkx as nx
@@ -7,6 +8,7 @@ import pytest
 
 from derand.exceptions import CertificateError
 from derand.graphs.maxcut import maxcut
+from derand.maxcut.elimination import plan_elimination
 
 
 @pytest.fixture(scope="module")
@@ -42,9 +44,29 @@ def test_without_a_proof_there_is_an_estimate_under_another_name():
     unproved = maxcut(nx.petersen_graph(), bound=False)
     assert unproved.upper_bound is None
     assert unproved.certificate is None
+    assert unproved.proof == ""
     assert not unproved.proved
     assert not unproved.optimal
     assert unproved.estimated_upper_bound == unproved.sdp_value
+
+
+def test_odd_cycles_prove_a_bound_where_the_factorisation_is_refused(monkeypatch):
+    monkeypatch.setattr("derand.maxcut.kernel._EARLY_BOUND", 50)
+    refuse = functools.partial(plan_elimination, max_memory=1000, core=10)
+    monkeypatch.setattr("derand.maxcut.kernel.plan_elimination", refuse)
+    G = nx.gnm_random_graph(120, 400, seed=2)
+    weaker = maxcut(G, effort="derandomize")
+    assert weaker.proved
+    assert weaker.proof == weaker.to_dict()["proof"] == "odd cycles"
+    # The estimate keeps its own name beside the bound.
+    assert weaker.value <= weaker.estimated_upper_bound < weaker.upper_bound < 400
+    assert weaker.estimated_upper_bound == weaker.sdp_value
+    assert "by odd cycles, gap" in repr(weaker)
+    assert weaker.verify(G)
+    monkeypatch.undo()
+    stronger = maxcut(G, effort="derandomize")
+    assert stronger.proof == "semidefinite"
+    assert stronger.upper_bound < weaker.upper_bound
 
 
 def test_chain_of_the_guarantee(result):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from derand.exceptions import CertificateError, InputError
-from derand.maxcut.certificate import Certificate, bound_kernel, combine_bounds, prove_upper_bound
+from derand.maxcut.certificate import Certificate, KernelBound, bound_kernel, combine_bounds, prove_upper_bound
 from derand.maxcut.exhaustive import best_cut_exhaustive
 from derand.maxcut.problem import MaxCutProblem
 from derand.maxcut.reductions import reduce_problem
@@ -54,14 +54,32 @@ def test_a_certificate_belongs_to_its_graph():
             certificate.verify(other)
 
 
-def test_no_memory_no_proof():
-    problem = random_graph(np.random.default_rng(4), 3000, 20000, "unit")
-    bound = prove_upper_bound(problem, max_memory=10**6, max_products=5)
+def test_without_memory_for_the_factorisation_odd_cycles_prove_a_weaker_bound():
+    problem = random_graph(np.random.default_rng(4), 1500, 9000, "unit")
+    bound = prove_upper_bound(problem, max_memory=10**5, max_products=5)
+    assert bound.is_proved
+    assert bound.proof == "odd cycles"
+    assert "bytes" in bound.reason
+    assert bound.relaxation_value < bound.upper_bound < problem.total_weight
+    certificate = Certificate.of(problem, np.ones(1500), bound)
+    assert certificate.verify(problem) == (0, bound.upper_bound)
+    assert certificate.to_dict()["proof"] == "odd cycles"
+    full = prove_upper_bound(problem)
+    assert full.proof == "semidefinite"
+    assert full.reason == ""
+    assert full.upper_bound < bound.upper_bound
+
+
+def test_no_proof_no_certificate():
+    problem = random_graph(np.random.default_rng(4), 40, 200, "unit")
+    reduction = reduce_problem(problem)
+    bound = combine_bounds(reduction, [KernelBound(None, None, None, None)] * len(reduction.kernels))
     assert not bound.is_proved
     assert bound.upper_bound is None
+    assert bound.parts == ()
     assert math.isfinite(bound.relaxation_value)
-    with pytest.raises(CertificateError, match="bytes"):
-        Certificate.of(problem, np.ones(3000), bound)
+    with pytest.raises(CertificateError, match="no proof to certify"):
+        Certificate.of(problem, np.ones(40), bound)
 
 
 def test_kernel_bounds_reuse_a_relaxation_and_must_fit():
