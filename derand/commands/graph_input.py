@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import sys
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 
@@ -99,7 +100,7 @@ def suspected_header(edges: EdgeList) -> str:
     -------
     str
         Empty unless the file is a list without edges, or one of three or more edges with labels, and both ends of the
-        first are words without digits that occur nowhere else.
+        first occur nowhere else and are words without digits, or one word with different digits that no other has.
 
     Examples
     --------
@@ -115,12 +116,20 @@ def suspected_header(edges: EdgeList) -> str:
     ends = np.concatenate([edges.heads, edges.tails])
     first = (int(edges.heads[0]), int(edges.tails[0]))
     names = [str(edges.labels[v]) for v in first]
-    if any(np.sum(ends == v) > 1 for v in first) or any(re.search(r"\d", name) for name in names):
+    if any(np.sum(ends == v) > 1 for v in first) or not _may_name_columns(names, edges.labels):
         return ""
     return (
         f"note: the first line was read as an edge between {names[0]!r} and {names[1]!r}; if it names the columns, "
         "write source,target there"
     )
+
+
+def _may_name_columns(names: list[str], labels: tuple[Any, ...]) -> bool:
+    """Return whether two labels of a graph are words without digits, or such as id1 and id2 beside other labels."""
+    if not any(re.search(r"\d", name) for name in names):
+        return True
+    stems = {re.sub(r"\d+", "", name) for name in names}
+    return len(stems) == 1 and sum(re.sub(r"\d+", "", str(label)) in stems for label in labels) == 2
 
 
 def is_quadratic(edges: EdgeList) -> bool:

@@ -7,7 +7,8 @@ one line.  Lines before the first edge that begin with ``#`` or ``%`` are commen
 The first line is a header if it names the columns (two of source/target, from/to, head/tail, u/v, i/j, node1/node2
 and the like), or if it has three fields and the third is a word without digits.  A header may name the weight
 ``weight``, ``w``, ``value``, ``capacity`` or ``cost``, and then further columns are allowed and ignored; without such
-a name there are two columns, or three with the weight last.
+a name there are two columns, or three with the weight last.  With two columns it is a header as well, whatever it says,
+if neither of its fields is a whole number and all the fields of all other lines are.
 
 Labels are text, never numbers: ``1`` and ``01`` are two vertices.  Vertices are numbered by first appearance.  Blanks
 around a label don't belong to it.  Labels that are empty, have other white space at an end or hold control characters
@@ -25,6 +26,7 @@ from dataclasses import dataclass
 from itertools import chain
 
 import numpy as np
+from numpy.typing import NDArray
 
 from derand.exceptions import GraphFormatError, InputError
 from derand.io.edge_list import EdgeList
@@ -37,6 +39,7 @@ _SOURCE_NAMES = frozenset({"source", "from", "src", "head", "u", "i", "node1", "
 _TARGET_NAMES = frozenset({"target", "to", "dst", "tail", "v", "j", "node2", "tonodeid", "vertex2"})
 _WEIGHT_NAMES = frozenset({"weight", "w", "value", "capacity", "cost"})
 _NOT_FINITE = frozenset({"nan", "inf", "infinity"})
+_WHOLE_NUMBER = re.compile(r"[+-]?[0-9]+")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 
 
@@ -89,11 +92,21 @@ def parse_delimited(data: bytes, *, name: str = "", delimiter: str | None = None
     columns, is_header = _choose_columns(row, line)
     if not is_header:
         rows = chain(((line, row),), rows)
-    heads, tails, column, labels = _collect(rows, columns)
-    weights = column.pack()
-    return EdgeList(
-        len(labels), as_int64(heads), as_int64(tails), weights, labels=tuple(labels), name=name, format="csv"
-    )
+    head_column, tail_column, column, numbers = _collect(rows, columns)
+    heads, tails, weights, labels = as_int64(head_column), as_int64(tail_column), column.pack(), tuple(numbers)
+    if not is_header and columns.weight is None and _is_header_of_numbers(heads, tails, labels):
+        n_names = int(max(heads[0], tails[0])) + 1
+        heads, tails, weights, labels = heads[1:] - n_names, tails[1:] - n_names, weights[1:], labels[n_names:]
+    return EdgeList(len(labels), heads, tails, weights, labels=labels, name=name, format="csv")
+
+
+def _is_header_of_numbers(heads: NDArray[np.int64], tails: NDArray[np.int64], labels: tuple[str, ...]) -> bool:
+    """Return whether the first row has no whole numbers and all other rows have nothing else."""
+    n_names = int(max(heads[0], tails[0])) + 1
+    if heads.size < 2 or any(_WHOLE_NUMBER.fullmatch(label) for label in labels[:n_names]):
+        return False
+    is_apart = min(int(heads[1:].min()), int(tails[1:].min())) >= n_names
+    return is_apart and all(_WHOLE_NUMBER.fullmatch(label) for label in labels[n_names:])
 
 
 def _collect(

@@ -52,8 +52,20 @@ def test_what_is_no_undirected_graph_is_refused(tmp_path):
         ("Ann,Bert\nBert,Carla\nCarla,Ann\n", False),
         ("n1,n2\nn3,n4\nn4,n5\n", False),
         ("person,friend\nAnn,Bert\n", False),
+        ("person1,friend1\nAnn,Bert\nBert,Carla\n", False),
+        ("1,2\n3,4\n4,5\n", False),
+        ("person,friend\n1,2\n2,3\n", False),
     ],
-    ids=["names of columns", "a header", "edges", "numbered nodes", "too few edges"],
+    ids=[
+        "names of columns",
+        "a header",
+        "edges",
+        "numbered nodes",
+        "too few edges",
+        "two words",
+        "numbers",
+        "of numbers",
+    ],
 )
 def test_a_first_line_that_looks_like_a_header_is_mentioned(text, is_suspected, tmp_path, capsys):
     path = tmp_path / "graph.csv"
@@ -69,3 +81,10 @@ def test_a_file_of_names_without_edges_is_mentioned(tmp_path, capsys):
     path.write_text("source,target,weight\n", encoding="utf-8")
     assert read_edges(str(path)).m == 0
     assert "holds no edge" in capsys.readouterr().err
+
+
+def test_columns_told_apart_by_digits_are_mentioned_too(tmp_path, capsys):
+    path = tmp_path / "graph.csv"
+    path.write_text("id1,id2\nAnn,Bert\nBert,Carla\n", encoding="utf-8")
+    assert read_edges(str(path)).m == 3
+    assert "'id1' and 'id2'" in capsys.readouterr().err

@@ -74,6 +74,37 @@ def test_layouts(text: str, labels: str, weights: list[float]) -> None:
     assert edges.format == "csv"
 
 
+@pytest.mark.parametrize(
+    ("header", "is_header"),
+    [
+        ("id1,id2", True),
+        ("node_1,node_2", True),
+        ("person,friend", True),
+        ("2nd,3rd", True),
+        ("id,id", True),
+        ("1,id2", False),
+        ("-1,+2", False),
+        ("10,20", False),
+    ],
+)
+def test_a_line_of_words_above_whole_numbers_is_a_header(header: str, is_header: bool) -> None:
+    edges = parse_delimited(f"{header}\n1,2\n2,-3\n".encode())
+    assert edges.m == (2 if is_header else 3)
+    assert edges.labels is not None
+    assert (edges.labels == ("1", "2", "-3")) == is_header
+    if is_header:
+        assert edges.heads.tolist() == [0, 1]
+        assert edges.tails.tolist() == [1, 2]
+        assert edges.weights.tolist() == [1, 1]
+
+
+@pytest.mark.parametrize(
+    "text", ["id1,id2\n", "id1,id2\n1,x\n", "id1,id2\n1,2\n2,id1\n", "id1,id2,5\n1,2,3\n", "id1,id2\n1.0,2.0\n"]
+)
+def test_no_line_is_dropped_that_may_be_an_edge(text: str) -> None:
+    assert parse_delimited(text.encode()).m == text.count("\n")
+
+
 def test_labels_are_text() -> None:
     edges = parse_delimited(b'1,01\n01," x"\n'.replace(b'" x"', b'"x,y"'))
     assert edges.labels == ("1", "01", "x,y")
