@@ -2,6 +2,7 @@
 
     python tests/benchmarks/maxcut_bound.py peers           # SCS at n = 200, Clarabel at n = 120
     python tests/benchmarks/maxcut_bound.py large            # n = 2*10^5, m = 10^6 against sparse products
+    python tests/benchmarks/maxcut_bound.py whole [EFFORT]   # cut and bound, effort "derandomize" or another, the same graphs
     python tests/benchmarks/maxcut_bound.py graphs FOLDER    # every rudy file: value, bound, gap, CPU seconds
 
 Run it with one BLAS thread (OPENBLAS_NUM_THREADS=1); every figure is CPU time of this process.
@@ -19,6 +20,7 @@ from derand.maxcut.baselines import goemans_williamson
 from derand.maxcut.certificate import prove_upper_bound
 from derand.maxcut.problem import MaxCutProblem
 from derand.maxcut.relaxation import solve_relaxation
+from derand.maxcut.solve import solve_maxcut
 
 
 def timed(function, *args, **options):
@@ -75,6 +77,28 @@ def large():
         )
 
 
+def whole(effort="derandomize"):
+    """Bars: the whole answer for m = 10^6 in 2500 products and 4 GiB; near-linear growth with m."""
+    rng = np.random.default_rng(1)
+    for m in (10**4, 10**5, 10**6):
+        n = m // 5
+        problem = random_graph(rng, n, m)
+        columns, matrix = rng.standard_normal((n, 8)), problem.adjacency
+        # Half of the products before the run and half after it, so that a busy machine slows down both.
+        repeats = range(10**7 // m // 2)
+        _, before = timed(lambda matrix=matrix, columns=columns, repeats=repeats: [matrix @ columns for _ in repeats])
+        solution, seconds = timed(solve_maxcut, problem, effort=effort)
+        _, after = timed(lambda matrix=matrix, columns=columns, repeats=repeats: [matrix @ columns for _ in repeats])
+        product = (before + after) / (2 * len(repeats))
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+        print(
+            f"n={n} m={problem.n_edges} product {product:.5f} s {effort} {seconds:.2f} s = {seconds / product:.0f} "
+            f"products; cut {solution.value} bound {solution.upper_bound} by {solution.proof}, relaxation "
+            f"{solution.sdp_value:.0f}, all edges {problem.total_weight}; peak {peak:.2f} GiB",
+            flush=True,
+        )
+
+
 def graphs(folder):
     """Value, proved bound and gap above the value for every graph in a folder."""
     for path in sorted(Path(folder).rglob("*.txt.gz")):
@@ -90,4 +114,4 @@ def graphs(folder):
 
 
 if __name__ == "__main__":
-    {"peers": peers, "large": large, "graphs": graphs}[sys.argv[1]](*sys.argv[2:])
+    {"peers": peers, "large": large, "whole": whole, "graphs": graphs}[sys.argv[1]](*sys.argv[2:])
