@@ -2,7 +2,7 @@
 
     python tests/benchmarks/maxcut_bound.py peers           # SCS at n = 200, Clarabel at n = 120
     python tests/benchmarks/maxcut_bound.py large            # n = 2*10^5, m = 10^6 against sparse products
-    python tests/benchmarks/maxcut_bound.py whole [EFFORT]   # cut and bound, effort "derandomize" or another, the same graphs
+    python tests/benchmarks/maxcut_bound.py whole [EFFORT]   # cut and bound, effort "derandomize" by default
     python tests/benchmarks/maxcut_bound.py graphs FOLDER    # every rudy file: value, bound, gap, CPU seconds
 
 Run it with one BLAS thread (OPENBLAS_NUM_THREADS=1); every figure is CPU time of this process.
