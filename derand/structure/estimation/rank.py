@@ -148,6 +148,20 @@ def _exchanged(problem: Problem, candidate: Candidate, tries: int = 3) -> Candid
     return candidate
 
 
+def _widened(problem: Problem, candidate: Candidate) -> Candidate:
+    """Return the candidate, or a better one polished with one direction more, whose weakest is dropped again."""
+    # A direction halfway between a true one and what another one lacks is a local minimum, but not with one more.
+    if candidate.B.shape[0] == candidate.B.shape[1] or problem.is_late:
+        return candidate
+    starts = [start(problem, A, candidate.name) for A in pursuits(problem, candidate, 2)]
+    wide = min(starts, key=lambda c: c.score)
+    if wide.score > _IDLE * candidate.score:
+        return candidate
+    wide = polish(problem, wide, 3, 1e-4)
+    back = polish(problem, start(problem, _by_slope(problem, wide)[:-1], candidate.name), 3, 1e-4)
+    return back if back.score < candidate.score * (1.0 - 1e-3) else candidate
+
+
 def _asked(problem: Problem, candidate: Candidate, rest: Candidate) -> Candidate | None:
     """Return a better candidate with the rest's directions and one that its residuals ask for, if there is one."""
     starts = [start(problem, B, candidate.name) for B in next_directions(problem, rest).values()]
@@ -197,6 +211,8 @@ def _settled(problem: Problem, best: Candidate, previous: Candidate | None = Non
         best = polish(part, principal(_on(part, best), part), 3, 1e-4)
         if at == 0 and best.B.shape[0] > 1 and _is_useful(part, best, previous):
             best = _exchanged(part, best)
+    if previous is None and problem.X.shape[0] < _MANY:
+        best = _widened(problem, best)
     return best
 
 

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from derand.structure.estimation.estimate import estimate_structure
 from derand.structure.estimation.polish import Problem, start
 from derand.structure.estimation.rank import _exchanged, bic, fit_path, fit_rank
 from derand.structure.estimation.starts import portfolio
@@ -49,3 +50,9 @@ def test_a_useless_direction_is_exchanged_and_a_useful_one_kept():
     assert subspace_distance(exchanged.B, B) < 0.3
     right = start(problem, B, "truth")
     assert _exchanged(problem, right) is right
+
+
+def test_a_direction_halfway_to_the_truth_is_left_through_one_more():
+    """Here exchanges end 0.9 from the truth: the third direction mixes the true one with what the second lacks."""
+    X, y, B = draw("mix3", "chi2", 500, 20, 5119)
+    assert subspace_distance(estimate_structure(X, y, 3).components, B) < 0.25
