@@ -60,6 +60,7 @@ CSV = (
     b'# cities\na;b\nb;"c;d"\n"c;d";a\n',
     "é,日本,1\n日本,\U0001f600,-2\n".encode(),
     b"1 2 3\n2 3 4\n3 1 5\n",
+    b"id1,id2\n1,2\n2,3\n-3,1\n",
 )
 TSV = (b"u\tv\tw\na b\tc\t1\nc\td\t2\n", b"1\t2\n2\t3\n3\t1\n")
 GRAPHML = (b'<?xml version="1.0"?>\n<graphml><graph edgedefault="undirected"/></graphml>\n',)
