@@ -146,7 +146,8 @@ class WeightCloudDisplay:
         self.ax_.set_ylabel("weight across it")
         shares: Sequence[float] = self.shares.tolist()
         self.ax_.set_title(f"share of energy in the teacher's span: {shares[0]:.3f} to {shares[-1]:.5g}")
-        self.ax_.legend()
+        # Paths may lead anywhere: the legend stays outside.
+        self.ax_.legend(loc="upper center", bbox_to_anchor=(0.5, -0.13), ncols=3, frameon=False)
         return self
 
     def _draw_paths(self, points: FloatArray) -> None:

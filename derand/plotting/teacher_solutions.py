@@ -203,7 +203,8 @@ class SolutionDistanceDisplay(TeacherStudentDisplay):
         ax.axvline(self.closest, color=COLOURS[6], linestyle="dotted", linewidth=2.5, label="closest solution")
         ax.axvline(self.selected, color=COLOURS[1], label="selected solution")
         ax.set(xlabel="distance from the start / sqrt(N)", ylabel="number", title="Which solution is selected")
-        ax.legend(frameon=False)
+        ax.set_ylim(top=1.35 * ax.get_ylim()[1])
+        ax.legend(loc="upper right", frameon=False)
         return self
 
 

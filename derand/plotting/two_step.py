@@ -220,7 +220,7 @@ class PhaseDiagramDisplay:
                 *wrong.T, "s", color=_COLOURS[1], markersize=14, markerfacecolor="none", markeredgewidth=2.0,
                 label="not as predicted",
             )  # fmt: skip
-            self.axes_[2].legend(loc="upper right", bbox_to_anchor=(1.0, -0.18), frameon=False, markerscale=0.6)
+            self.axes_[2].legend(loc="upper right", bbox_to_anchor=(1.0, -0.3), frameon=False, markerscale=0.6)
         return self
 
 

@@ -77,3 +77,11 @@ def test_bad_input_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(MissingDependencyError, match="matplotlib"):
         WeightCloudDisplay.from_trained(run, DIRECTION).plot()
+
+
+def test_the_legend_lies_outside_the_axes():
+    display = WeightCloudDisplay.from_trained(trained()).plot()
+    display.figure_.canvas.draw()
+    legend = display.ax_.get_legend().get_window_extent()
+    assert legend.y1 < display.ax_.xaxis.label.get_window_extent().y0
+    assert legend.y0 >= 0.0
