@@ -136,16 +136,23 @@ def _network_thresholds(
             if found and time.monotonic() >= end:
                 return found, "time_limit", ExitCode.STOPPED_EARLY
             progress.say(f"delta_NN at t = {t}")
-            found.append((t, _threshold(args, link, t)))
+            found.append((t, _threshold(args, link, t, progress)))
             progress.say(f"delta_NN = {found[-1][1].value:.6g} +- {found[-1][1].error:.2g}")
-    except KeyboardInterrupt:
+    except KeyboardInterrupt as interrupt:
+        if hasattr(interrupt, "partial"):
+            found.append((t, interrupt.partial))
         return found, "interrupted", ExitCode.INTERRUPTED
     is_precise = args.rtol is None or all(value.error <= args.rtol * value.value for _, value in found)
     return (found, "finished", ExitCode.SOLVED) if is_precise else (found, "imprecise", ExitCode.STOPPED_EARLY)
 
 
-def _threshold(args: argparse.Namespace, link: MultiIndexLink, t: int) -> NNThreshold:
+def _threshold(args: argparse.Namespace, link: MultiIndexLink, t: int, progress: Progress) -> NNThreshold:
     """Return delta_NN at one time."""
+
+    def tell(found: NNThreshold) -> None:
+        """Show how far the replicas are."""
+        progress.update(f"{len(found.replicas)} replicas, {found.value:.6g} +- {found.error:.2g}")
+
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", PrecisionWarning)  # the exit code says it
         return nn_threshold(
@@ -160,6 +167,7 @@ def _threshold(args: argparse.Namespace, link: MultiIndexLink, t: int) -> NNThre
             n_replicas=args.replicas,
             rtol=args.rtol,
             max_samples=args.max_samples,
+            callback=tell,
             rng=args.seed,
         )
 

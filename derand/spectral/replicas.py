@@ -87,6 +87,7 @@ def replica_mean(
     *,
     rtol: float | None = None,
     max_samples: int = 1 << 24,
+    callback: Callable[[ReplicaMean], object] | None = None,
 ) -> ReplicaMean:
     """Return the mean of a random number over independent replicas, as many as an error bar needs.
 
@@ -107,11 +108,18 @@ def replica_mean(
         Relative error to reach; without it the first replicas are all.
     max_samples : int
         Samples over all replicas after which no more are added.
+    callback : callable, optional
+        Called with the mean so far after every replica from the second on; an answer of True ends the work with it.
 
     Returns
     -------
     ReplicaMean
         Mean and error; whether rtol was reached has to be seen from them.
+
+    Raises
+    ------
+    KeyboardInterrupt
+        On Ctrl-C; its ``partial`` is the mean so far, and is missing before the second replica.
 
     Notes
     -----
@@ -128,10 +136,10 @@ def replica_mean(
     ratio, spent, wanted = size / small, 0, n_replicas
     pairs: list[tuple[float, float]] = []
     while True:
-        while len(pairs) < wanted:
-            seed = draw()
-            pairs.append((root(size, seed), root(small, seed)))
-            spent += size + small
+        started = len(pairs)
+        if _extend(pairs, root, draw, (size, small), wanted, callback):
+            return ReplicaMean.from_pairs(pairs, size, ratio)
+        spent += (len(pairs) - started) * (size + small)
         found = ReplicaMean.from_pairs(pairs, size, ratio)
         goal = math.inf if rtol is None else rtol * abs(found.value)
         allowed = (max_samples - spent) // (size + small)
@@ -144,6 +152,31 @@ def replica_mean(
         else:
             needed = math.ceil(min(2.0, (found.error / goal) ** 2) * len(pairs))
             wanted = len(pairs) + min(allowed, max(1, needed - len(pairs)))
+
+
+def _extend(
+    pairs: list[tuple[float, float]],
+    root: Callable[[int, int], float],
+    draw: Callable[[], int],
+    sizes: tuple[int, int],
+    wanted: int,
+    callback: Callable[[ReplicaMean], object] | None,
+) -> bool:
+    """Add replicas up to a number, and return whether the callback ended this; an interrupt takes their mean along."""
+    size, small = sizes
+    try:
+        while len(pairs) < wanted:
+            seed = draw()
+            pairs.append((root(size, seed), root(small, seed)))
+            if callback is None or len(pairs) < 2:
+                continue
+            if callback(ReplicaMean.from_pairs(pairs, size, size / small)) is True:
+                return True
+    except KeyboardInterrupt as interrupt:
+        if len(pairs) > 1:
+            interrupt.partial = ReplicaMean.from_pairs(pairs, size, size / small)  # type: ignore[attr-defined]
+        raise
+    return False
 
 
 class ReplicaRoots:

@@ -78,6 +78,7 @@ def nn_threshold(
     n_replicas: int = 4,
     rtol: float | None = None,
     max_samples: int = 1 << 24,
+    callback: Callable[[NNThreshold], object] | None = None,
     rng: RNGLike = 0,
 ) -> NNThreshold:
     r"""Return delta_NN(t), from which on m times the Hessian after t steps has a negative outlier in a hard direction.
@@ -115,6 +116,9 @@ def nn_threshold(
         error is at most rtol times the value.  5e-4 gives three digits; begin with 8 replicas or more.
     max_samples : int, default 2^24
         Samples over all replicas after which no more are added for rtol.
+    callback : callable, optional
+        Called with the threshold so far after every replica from the second on; an answer of True ends the work with
+        that.
     rng : None, int or Generator
         Source of the seeds.  For each replica the same random numbers are used at every delta.
 
@@ -129,6 +133,8 @@ def nn_threshold(
         If a number is out of range, the link has no hard direction, or the combination isn't covered.
     InputTypeError
         If an argument has the wrong type.
+    KeyboardInterrupt
+        On Ctrl-C; its ``partial`` is the threshold so far, and is missing before the second replica.
 
     Warns
     -----
@@ -163,7 +169,12 @@ def nn_threshold(
         return problem.wide()
     if problem.m == 1 and t == 0 and problem.init == "random":
         return problem.single()
-    found = _dynamic(problem, t, _Sampling(n_samples, n_replicas, rtol, max_samples, check_rng(rng)))
+    try:
+        found = _dynamic(problem, t, _Sampling(n_samples, n_replicas, rtol, max_samples, check_rng(rng)), callback)
+    except KeyboardInterrupt as interrupt:
+        if hasattr(interrupt, "partial"):
+            interrupt.partial = _of_replicas(interrupt.partial)
+        raise
     if isinstance(found, str):
         return NNThreshold(math.inf, 0.0, "none", np.zeros(0), found)
     if rtol is not None and found.error > rtol * found.value:
@@ -172,6 +183,11 @@ def nn_threshold(
             PrecisionWarning,
             stacklevel=2,
         )
+    return _of_replicas(found)
+
+
+def _of_replicas(found: ReplicaMean) -> NNThreshold:
+    """Return the threshold that replicas of the dynamics show."""
     return NNThreshold(found.value, found.error, "dynamics", found.values)
 
 
@@ -319,7 +335,9 @@ class _Problem:
         return SpectralLaw(G, v, support=support)
 
 
-def _dynamic(problem: _Problem, t: int, sampling: _Sampling) -> ReplicaMean | str:
+def _dynamic(
+    problem: _Problem, t: int, sampling: _Sampling, callback: Callable[[NNThreshold], object] | None = None
+) -> ReplicaMean | str:
     """Return the threshold from the dynamics, or why there is none."""
 
     def excess(log_delta: float, size: int, seed: int) -> float:
@@ -345,7 +363,13 @@ def _dynamic(problem: _Problem, t: int, sampling: _Sampling) -> ReplicaMean | st
 
     sizes = (size, max(_COARSE, size // 4))
     return replica_mean(
-        root, sampling.draw, sizes, sampling.n_replicas, rtol=sampling.rtol, max_samples=sampling.max_samples
+        root,
+        sampling.draw,
+        sizes,
+        sampling.n_replicas,
+        rtol=sampling.rtol,
+        max_samples=sampling.max_samples,
+        callback=None if callback is None else lambda mean: callback(_of_replicas(mean)),
     )
 
 

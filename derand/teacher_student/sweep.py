@@ -49,6 +49,7 @@ def sweep(
     *,
     n_jobs: int | None = None,
     rng: RNGLike = None,
+    callback: Callable[[int, int], object] | None = None,
     **common: Any,
 ) -> list[SweepPoint]:
     """Return the answers of a task for many settings, in their order.
@@ -68,6 +69,8 @@ def sweep(
         The back end is the active one too.
     rng : None, int or Generator
         Source of the settings' random streams.
+    callback : callable, optional
+        Called with (number done, number of settings) after every answer.
     **common
         Arguments of `TeacherStudent` that all settings share.
 
@@ -83,6 +86,8 @@ def sweep(
         If a setting repeats an argument of ``common``.
     InputTypeError
         If the task isn't callable or a setting isn't a mapping.
+    KeyboardInterrupt
+        On Ctrl-C; its ``partial`` is the list of the answers that were there.
 
     See Also
     --------
@@ -108,8 +113,16 @@ def sweep(
     from joblib import Parallel, delayed  # type: ignore[import-untyped]
 
     jobs = [delayed(_answer)(task, {**common, **s}, g) for s, g in zip(chosen, streams, strict=True)]
-    answers = Parallel(n_jobs=n_jobs)(jobs)
-    return [SweepPoint(setting, *answer) for setting, answer in zip(chosen, answers, strict=True)]
+    points: list[SweepPoint] = []
+    try:
+        for answer in Parallel(n_jobs=n_jobs, return_as="generator")(jobs):
+            points.append(SweepPoint(chosen[len(points)], *answer))
+            if callback is not None:
+                callback(len(points), len(chosen))
+    except KeyboardInterrupt as interrupt:
+        interrupt.partial = points  # type: ignore[attr-defined]
+        raise
+    return points
 
 
 def _answer(task: Task, setting: dict[str, Any], generator: np.random.Generator) -> tuple[Any, DerandError | None]:

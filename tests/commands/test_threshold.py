@@ -2,6 +2,7 @@ import argparse
 import json
 import math
 
+import numpy as np
 import pytest
 
 from derand.cli import main
@@ -139,3 +140,17 @@ def test_links_of_the_users_own(tmp_path, capsys):
         assert message in capsys.readouterr().err
     assert main(["threshold", "--link", "log(z)", "-q"]) == 1
     assert "--link 'log(z)'" in capsys.readouterr().err
+
+
+def test_ctrl_c_within_the_replicas_keeps_their_mean(monkeypatch, capsys):
+    def interrupted(*_, callback, **__):
+        found = threshold.NNThreshold(1.5, 0.1, "dynamics", np.array([1.4, 1.6]))
+        callback(found)
+        interrupt = KeyboardInterrupt()
+        interrupt.partial = found
+        raise interrupt
+
+    monkeypatch.setattr(threshold, "nn_threshold", interrupted)
+    assert main(["threshold", "--link", "z**2", "--activation", "gelu", "--t", "3"]) == 130
+    captured = capsys.readouterr()
+    assert json.loads(captured.out)["delta_nn"][0]["value"] == 1.5

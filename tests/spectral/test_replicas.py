@@ -76,3 +76,24 @@ def test_roots_far_from_the_pilot_are_bracketed():
     roots = ReplicaRoots(_line, -1.0, 1.0, (9, 0))
     with pytest.raises(InputError, match="outside the range"):
         roots.root(9, 900)
+
+
+def test_callback_ends_and_an_interrupt_takes_the_mean_along():
+    def root(size, seed):
+        return 1.0 + seed / size
+
+    def run(callback):
+        return replica_mean(root, iter(range(9)).__next__, (8, 4), 5, callback=callback)
+
+    seen = []
+    assert run(lambda mean: seen.append(len(mean.values))).values.size == 5
+    assert seen == [2, 3, 4, 5]
+    assert run(lambda mean: len(mean.values) == 3).values.tolist() == [1.0, 1.125, 1.25]
+
+    def stop(mean):
+        if len(mean.values) == 4:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt) as caught:
+        run(stop)
+    assert caught.value.partial.values.size == 4

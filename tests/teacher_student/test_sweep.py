@@ -66,3 +66,21 @@ def test_bad_arguments():
     with pytest.raises(InputError, match="repeat"):
         sweep(final_loss, [{"p": 2}], p=1, p_star=1)
     assert sweep(final_loss, [], p=1, p_star=1) == []
+
+
+def test_callback_and_interrupt():
+    seen = []
+    points = sweep(_loss, grid(p=(2, 4, 6)), p_star=2, n_jobs=1, callback=lambda *counts: seen.append(counts))
+    assert seen == [(1, 3), (2, 3), (3, 3)]
+
+    def stop(done, total):
+        if done == 2:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt) as caught:
+        sweep(_loss, grid(p=(2, 4, 6)), p_star=2, n_jobs=1, callback=stop)
+    assert [point.value for point in caught.value.partial] == [point.value for point in points[:2]]
+
+
+def _loss(model, generator):
+    return model.plateau(second_order=False).loss
