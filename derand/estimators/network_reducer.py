@@ -10,6 +10,7 @@ from typing import Any, Self
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs  # type: ignore[import-untyped]
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.callback import CallbackSupportMixin, with_callbacks
 from sklearn.utils import Tags
 from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import (
@@ -23,6 +24,7 @@ from sklearn.utils.validation import (
 from derand._utils.rng import RNGLike, check_rng
 from derand._utils.validation import FloatArray, check_int, check_option, check_scalar
 from derand.embedding.blocks import BlockedRows, is_lazy
+from derand.estimators.callbacks import FitTasks
 from derand.exceptions import InputError, InputTypeError, NonConvergenceWarning
 from derand.optimize.status import SOSPStatus
 from derand.structure.activations import ThreeDerivatives
@@ -43,7 +45,12 @@ _CONSTANT = 1e-13
 _LARGE = 1 << 24
 
 
-class NetworkReducer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class NetworkReducer(
+    CallbackSupportMixin,  # type: ignore[misc]
+    ClassNamePrefixFeaturesOutMixin,  # type: ignore[misc]
+    TransformerMixin,  # type: ignore[misc]
+    BaseEstimator,  # type: ignore[misc]
+):
     r"""Supervised linear dimension reduction by a network whose first layer decays, as in arXiv:2510.19382.
 
     A fully connected network is trained on whitened inputs to a certified second-order stationary point of its risk +
@@ -162,8 +169,11 @@ class NetworkReducer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         self.n_jobs = n_jobs
         self.random_state = random_state
 
+    @with_callbacks  # type: ignore[untyped-decorator]
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Train the network and take the directions from its first layer.
+
+        Callbacks of scikit-learn are told of every iteration, where starts aren't trained in parallel.
 
         Parameters
         ----------
@@ -196,12 +206,13 @@ class NetworkReducer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         -----
         scikit-learn's own validation raises ValueError for NaN, infinity, fewer than two samples or no features.
         """
+        tasks = FitTasks(self, X, y, name="iteration")
         X, y, weights = self._validated(X, y, sample_weight)
         self.mean_ = np.asarray(sum(weights[rows] @ block for rows, block in row_blocks(X)))
         transform = self._whitening(X, weights)
         targets, loss = self._targets(y, weights)
         white = LargeRows(X.source, self.mean_, transform) if isinstance(X, LargeRows) else (X - self.mean_) @ transform
-        self.trained_ = self._train(Sample(white, targets, weights), loss)
+        self.trained_ = self._train(Sample(white, targets, weights), loss, tasks)
         self.singular_values_ = self.trained_.leading_directions(1)[1]
         self.n_components_ = self._choose(self.singular_values_)
         directions = self.trained_.leading_directions(self.n_components_)[0]
@@ -216,6 +227,7 @@ class NetworkReducer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         self.projection_ = self.components_.T @ self.components_
         self.n_iter_ = max(1, result.nit)
         self._n_features_out = self.n_components_
+        tasks.end()
         return self
 
     def transform(self, X: Any) -> Any:
@@ -259,7 +271,7 @@ class NetworkReducer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
             raise InputError("sample_weight must be positive for at least two samples")
         return X, y, weights / np.sum(weights)
 
-    def _train(self, sample: Sample, loss: str | Loss) -> TrainedNetwork:
+    def _train(self, sample: Sample, loss: str | Loss, tasks: FitTasks) -> TrainedNetwork:
         """Return the best of the trained networks."""
         generator = check_rng(0 if self.random_state is None else self.random_state)
         network = Network(sample.X.shape[1], self.hidden, sample.y.shape[1], activation=self.activation, iota=self.iota)
@@ -279,7 +291,7 @@ class NetworkReducer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         if effective_n_jobs(self.n_jobs) == 1 or n_init == 1:
             runs = []
             for stream in streams:
-                runs.append(train_network(network, sample, rng=stream, **options))
+                runs.append(train_network(network, sample, rng=stream, callback=tasks.step, **options))
                 if runs[-1].result.status is SOSPStatus.INTERRUPTED:  # Ctrl-C ends the whole fit with the best so far
                     break
         else:

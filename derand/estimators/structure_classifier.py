@@ -6,18 +6,26 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.callback import CallbackSupportMixin, with_callbacks
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from derand._utils.rng import RNGLike
 from derand._utils.words import counted
+from derand.estimators.callbacks import FitTasks
 from derand.exceptions import InputError
 from derand.structure.estimation.classification import estimate_class_structure
 
 __all__ = ["StructureClassifier"]
 
 
-class StructureClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class StructureClassifier(
+    CallbackSupportMixin,  # type: ignore[misc]
+    ClassNamePrefixFeaturesOutMixin,  # type: ignore[misc]
+    TransformerMixin,  # type: ignore[misc]
+    ClassifierMixin,  # type: ignore[misc]
+    BaseEstimator,  # type: ignore[misc]
+):
     """Directions that classes depend on, and a multinomial model on them.
 
     Linear logistic models and kernel models trained jointly with their directions compete on held-out samples; see
@@ -81,8 +89,9 @@ class StructureClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cla
         self.max_iter = max_iter
         self.random_state = random_state
 
+    @with_callbacks  # type: ignore[untyped-decorator]
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Find the directions and the model.
+        """Find the directions and the model; callbacks of scikit-learn are told of every model that is tried.
 
         Parameters
         ----------
@@ -113,6 +122,7 @@ class StructureClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cla
         self.classes_, labels = np.unique(y, return_inverse=True)
         if self.classes_.size < 2:
             raise InputError(f"StructureClassifier needs at least two classes, got 1 class: {self.classes_[0]!r}")
+        tasks = FitTasks(self, X, y, name="model")
         found = estimate_class_structure(
             X,
             labels,
@@ -120,6 +130,7 @@ class StructureClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cla
             max_components=self.max_components,
             sample_weight=None if sample_weight is None else _check_sample_weight(sample_weight, X),
             max_iter=self.max_iter,
+            callback=tasks.step,
             rng=0 if self.random_state is None else self.random_state,
         )
         self.certificate_ = found
@@ -127,6 +138,7 @@ class StructureClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cla
         self.n_components_ = self._n_features_out = int(found.components.shape[0])
         self.projection_ = found.components.T @ found.components
         self.rank_path_, self.n_iter_ = found.path, max(1, found.fit.n_iter)
+        tasks.end()
         return self
 
     def transform(self, X: Any) -> Any:

@@ -13,16 +13,19 @@ from sklearn.base import (
     RegressorMixin,
     TransformerMixin,
 )
+from sklearn.callback import CallbackSupportMixin, with_callbacks
 from sklearn.exceptions import DataConversionWarning
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from derand._utils.rng import RNGLike
+from derand.estimators.callbacks import FitTasks
 from derand.structure.estimation.estimate import estimate_structure
 
 __all__ = ["StructureRegressor"]
 
 
 class StructureRegressor(
+    CallbackSupportMixin,  # type: ignore[misc]
     ClassNamePrefixFeaturesOutMixin,  # type: ignore[misc]
     TransformerMixin,  # type: ignore[misc]
     MultiOutputMixin,  # type: ignore[misc]
@@ -112,8 +115,9 @@ class StructureRegressor(
         self.tol = tol
         self.random_state = random_state
 
+    @with_callbacks  # type: ignore[untyped-decorator]
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Find the directions and the link.
+        """Find the directions and the link; callbacks of scikit-learn are told of every number that is tried.
 
         Parameters
         ----------
@@ -154,6 +158,7 @@ class StructureRegressor(
                 stacklevel=2,
             )
             y = y.ravel()
+        tasks = FitTasks(self, X, y, name="number of directions")
         found = estimate_structure(
             X,
             y,
@@ -164,6 +169,7 @@ class StructureRegressor(
             n_landmarks=self.n_landmarks,
             max_iter=self.max_iter,
             tol=self.tol,
+            callback=tasks.step,
             rng=0 if self.random_state is None else self.random_state,
         )
         self.estimate_ = found
@@ -173,6 +179,7 @@ class StructureRegressor(
         self.projection_ = found.components.T @ found.components
         self.rank_path_, self.certificate_, self.stderr_ = found.path, found.cone, found.cone.stderr
         self.start_, self.n_iter_ = found.candidate.name, found.n_iter
+        tasks.end()
         return self
 
     def transform(self, X: Any) -> Any:

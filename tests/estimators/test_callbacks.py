@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from sklearn.base import clone
+from sklearn.base import clone, is_classifier
 
 import derand.estimators
 from derand.estimators import LearnedJL, MaxCutClusterer
@@ -40,7 +40,7 @@ X = np.random.default_rng(0).standard_normal((40, 8))
 
 def _supported():
     """Return quick instances of the estimators with progress."""
-    quick = {"LearnedJL": {"n_components": 3, "max_iter": 50}}
+    quick = {"LearnedJL": {"n_components": 3, "max_iter": 50}, "NetworkReducer": {"hidden": 3}}
     classes = (getattr(derand.estimators, name) for name in derand.estimators.__all__)
     return [c(**quick.get(c.__name__, {})) for c in classes if issubclass(c, callback.CallbackSupportMixin)]
 
@@ -48,6 +48,7 @@ def _supported():
 @pytest.mark.parametrize("estimator", _supported(), ids=lambda estimator: type(estimator).__name__)
 def test_every_step_is_reported_and_nothing_else_changes(estimator):
     recorder, y = Recorder(), np.tanh(X[:, 0])
+    y = np.where(y > 0.0, "up", "down") if is_classifier(estimator) else y
     plain = clone(estimator).fit(X, y)
     watched = clone(estimator).set_callbacks(recorder).fit(X, y)
     first, *steps, last = recorder.events[1:-1]
@@ -57,6 +58,11 @@ def test_every_step_is_reported_and_nothing_else_changes(estimator):
     for name in ("components_", "labels_"):
         if hasattr(plain, name):
             np.testing.assert_array_equal(getattr(plain, name), getattr(watched, name))
+
+
+def test_estimators_with_progress():
+    names = {type(estimator).__name__ for estimator in _supported()}
+    assert names == {"LearnedJL", "MaxCutClusterer", "NetworkReducer", "StructureClassifier", "StructureRegressor"}
 
 
 def test_a_callback_can_end_the_fit():
