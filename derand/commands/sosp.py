@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
@@ -127,7 +128,10 @@ def run(args: argparse.Namespace) -> int:
         from derand.plotting.sosp import SOSPDisplay
 
         save_plot(SOSPDisplay.from_result(result), args.plot)
-    return _EXIT_CODES.get(result.status, ExitCode.STOPPED_EARLY)
+    code = _EXIT_CODES.get(result.status, ExitCode.STOPPED_EARLY)
+    if code == ExitCode.BAD_INPUT and args.quiet:
+        sys.stderr.write(f"derand: {args.function}: {result.message}\n")
+    return code
 
 
 def _problem(args: argparse.Namespace) -> Demonstration | _OwnProblem:

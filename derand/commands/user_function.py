@@ -94,7 +94,8 @@ def _import(source: str) -> ModuleType:
 def _guarded(reference: str, function: Callable[..., Any], *arguments: Any) -> Any:
     """Return what the user's code returns; its prints go to stderr, and its exceptions name file and line."""
     try:
-        with redirect_stdout(sys.stderr):
+        # Overflow shows in the result, which is checked: NumPy's warnings would only be further lines.
+        with redirect_stdout(sys.stderr), np.errstate(all="ignore"):
             return function(*arguments)
     except DerandError:
         raise

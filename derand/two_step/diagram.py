@@ -136,7 +136,7 @@ def phase_diagram(
         File (.npz) to which finished rows are written; a run that finds rows of the same problem there doesn't repeat
         them.
     time_limit : float, optional
-        Seconds after which no further row is started, > 0; at least one row is computed, and the finished ones come
+        Seconds after which no further row is started; at least one row is computed, and the finished ones come
         back.
     callback : callable, optional
         Called with the numbers of finished rows and of all rows.
@@ -174,7 +174,7 @@ def phase_diagram(
     >>> found.asymptotic.tolist(), found.counted.shape
     ([[1], [2]], (2, 1))
     """
-    limit = math.inf if time_limit is None else check_scalar(time_limit, "time_limit", low=0.0, low_open=True)
+    limit = math.inf if time_limit is None else check_scalar(time_limit, "time_limit", low=0.0)
     end = time.monotonic() + limit
     _check_outside(alphas1, alphas2, n_jobs, checkpoint)
     shared, etas = _prepare(X, y, W0, a0, as_activation(activation), (alphas1, alphas2), kappas, batch, level)

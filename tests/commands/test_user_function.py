@@ -106,3 +106,14 @@ def test_starts(folder):
     for text in ("square.npy", "objects.npy", "", "1,,2"):
         with pytest.raises(InputError):
             read_start(text)
+
+
+@pytest.mark.parametrize("start", ["1,2", "1e308,1e308"])
+def test_a_function_that_is_not_finite_is_one_line_even_in_quiet(start, tmp_path, capfd):
+    path = tmp_path / "own.py"
+    path.write_text("def fun(x):\n    return float(x @ x * 1e308), 2e308 * x\n", encoding="utf-8")
+    assert main(["sosp", f"{path}:fun", "--x0", start, "-q"]) == 1
+    captured = capfd.readouterr()
+    assert captured.err.startswith(f"derand: {path}:fun: ")
+    assert captured.err.count("\n") == 1
+    assert json.loads(captured.out)["success"] is False

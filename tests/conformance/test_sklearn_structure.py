@@ -11,7 +11,13 @@ import pytest
 
 _ROOT = Path(__file__).parents[2]
 #: Checks that scikit-learn itself skips where pandas isn't installed.
-_PANDAS = set() if importlib.util.find_spec("pandas") else {"check_sample_weights_pandas_series"}
+_PANDAS = {
+    "check_sample_weights_pandas_series",
+    "check_regressor_data_not_an_array",
+    "check_classifier_data_not_an_array",
+}
+if importlib.util.find_spec("pandas"):
+    _PANDAS = set()
 
 
 @pytest.mark.parametrize(

@@ -94,12 +94,12 @@ def test_a_time_limit_leaves_the_finished_rows(n_jobs):
 
     whole = phase_diagram(["0.4"], _A2, *_P[:4], activation=_SERIES)
     with joblib.parallel_config(backend="threading"):
-        part = phase_diagram(["0.4", 0.1], _A2, *_P[:4], activation=_SERIES, time_limit=1e-9, n_jobs=n_jobs)
+        part = phase_diagram(["0.4", 0.1], _A2, *_P[:4], activation=_SERIES, time_limit=0.0, n_jobs=n_jobs)
     assert whole.is_complete
     assert (part.alphas1, part.is_complete) == ((0.4,), False)
     np.testing.assert_array_equal(part.counted, whole.counted)
     np.testing.assert_array_equal(part.asymptotic, whole.asymptotic)
-    for bad in (0.0, math.nan):
+    for bad in (-1.0, math.nan):
         with pytest.raises(InputError, match="time_limit"):
             phase_diagram([0.1], [0.1], *_P[:4], activation=_SERIES, time_limit=bad)
 
