@@ -8,6 +8,7 @@ whose sparse factors fill up under any ordering, keep a dense core of a third of
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -53,7 +54,13 @@ class EliminationPlan:
         return 8 * self.core**2
 
 
-def plan_elimination(adjacency: sp.csr_array, *, max_memory: int = 2**29, core: int | None = None) -> EliminationPlan:
+def plan_elimination(
+    adjacency: sp.csr_array,
+    *,
+    max_memory: int = 2**29,
+    core: int | None = None,
+    should_stop: Callable[[], bool] | None = None,
+) -> EliminationPlan:
     """Return an elimination order from the pattern of a symmetric matrix.
 
     Every level takes an independent set of vertices that have the least degree among their neighbours and not much more
@@ -68,6 +75,8 @@ def plan_elimination(adjacency: sp.csr_array, *, max_memory: int = 2**29, core: 
         Largest number of bytes for the dense core.
     core : int, default 2500
         Order below which the dense factorisation takes over in any case.
+    should_stop : callable, optional
+        Called before every level; true ends the search without a plan.
 
     Returns
     -------
@@ -77,7 +86,7 @@ def plan_elimination(adjacency: sp.csr_array, *, max_memory: int = 2**29, core: 
     Raises
     ------
     BudgetExceededError
-        If the dense core or the fill would need more than ``max_memory`` bytes.
+        If the dense core or the fill would need more than ``max_memory`` bytes, or the search was stopped.
 
     References
     ----------
@@ -85,9 +94,12 @@ def plan_elimination(adjacency: sp.csr_array, *, max_memory: int = 2**29, core: 
     """
     pattern = sp.csr_array(adjacency, copy=True)
     pattern.data = np.ones_like(pattern.data)
-    names, order, levels = np.arange(pattern.shape[0]), [], []
+    names, order = np.arange(pattern.shape[0]), []
+    levels: list[tuple[IndexArray, IndexArray]] = []
     largest = _DENSE_CORE if core is None else core
     while not _is_core(pattern, max_memory, largest):
+        if should_stop is not None and should_stop():
+            raise BudgetExceededError(f"there was no time for an elimination order beyond {len(levels)} levels")
         chosen = _independent_set(pattern)
         gone, kept = np.flatnonzero(chosen), np.flatnonzero(~chosen)
         levels.append((gone, kept))

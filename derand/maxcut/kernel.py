@@ -156,9 +156,10 @@ class KernelSolver:
         )
 
     def _find_plan(self) -> None:
-        """Find an elimination order for the proof, or why there's none within the limit on memory."""
+        """Find an elimination order for the proof, or why there's none within the limits on memory and time."""
+        clock = Clock(self.clock.remaining(0.2 * self.share))
         try:
-            self._plan = plan_elimination(self.problem.adjacency)
+            self._plan = plan_elimination(self.problem.adjacency, should_stop=clock.is_over)
         except BudgetExceededError as error:
             self._obstacle = str(error)
 
@@ -180,7 +181,7 @@ class KernelSolver:
     def _packed_bound(self, solved: Relaxation) -> KernelBound:
         """Return the bound of a packing of frustrated cycles, found in a share of the time left."""
         dual = unproved_bound(self.problem, solved.multipliers, self._obstacle)
-        clock = Clock(self.clock.remaining(0.3 * self.share))
+        clock = Clock(self.clock.remaining(0.5 * self.share))
         packing = pack_cycles(self._ordered, should_stop=lambda: clock.is_over() or self.clock.is_over())
         return packed_bound(self.problem, solved, dual, packing.renamed(self._order))
 

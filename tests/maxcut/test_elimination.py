@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 from derand.exceptions import BudgetExceededError
 from derand.maxcut import elimination
@@ -90,3 +91,19 @@ def test_error_bound_covers_the_error_in_exact_arithmetic(small_core):
 def test_empty_matrix():
     problem = MaxCutProblem.from_edges([], [], n=0)
     assert try_cholesky(plan_elimination(problem.adjacency), problem.adjacency, np.zeros(0)) is True
+
+
+def test_a_search_without_time_says_how_far_it_came():
+    adjacency = cycle_square(6000)
+    answers = iter([False, False, True])
+    with pytest.raises(BudgetExceededError, match="beyond 2 levels"):
+        plan_elimination(adjacency, should_stop=lambda: next(answers))
+    assert len(plan_elimination(adjacency, should_stop=lambda: False).levels) > 2
+
+
+def cycle_square(n):
+    """Adjacency of the square of a cycle."""
+    here = np.arange(n)
+    rows, columns = np.concatenate([here, here]), np.concatenate([(here + 1) % n, (here + 2) % n])
+    half = sp.csr_array((np.ones(2 * n), (rows, columns)), shape=(n, n))
+    return sp.csr_array(half + half.T)
