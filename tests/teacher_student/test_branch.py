@@ -31,6 +31,7 @@ def test_followed_limits_are_the_closed_ones_of_the_plain_square(p, p_star, keyw
         assert math.isclose(found[1] / p, exact.escape, rel_tol=1e-8)
 
 
+@pytest.mark.slow
 def test_integrations_reach_the_plateau_just_below_the_fold_and_diverge_above():
     limit = TeacherStudent(2, 2, "relu").critical_lr().plateau
     below = TeacherStudent(2, 2, "relu", lr=0.999 * limit).plateau()
