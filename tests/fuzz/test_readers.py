@@ -11,7 +11,7 @@ COUNT = 1000
 FIRST = 10**9
 
 
-@pytest.mark.parametrize("piece", range(3))
+@pytest.mark.parametrize("piece", [0, *(pytest.param(k, marks=pytest.mark.slow) for k in (1, 2))])
 @pytest.mark.parametrize("reader", SEEDS)
 def test_mutated_inputs(reader: str, piece: int) -> None:
     tally = run_campaign(reader, first=FIRST + COUNT * piece, count=COUNT)
