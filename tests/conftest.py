@@ -1,4 +1,4 @@
-"""What every test shares: generated examples without a deadline, and no picture left open."""
+"""What every test shares: generated examples, always the same and without a deadline, and no picture left open."""
 
 import sys
 
@@ -6,7 +6,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 # How long a generated example takes depends on the machine and its load, and is no fault of the code.
-settings.register_profile("derand", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("derand", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("derand")
 
 

@@ -22,6 +22,9 @@ from derand.exceptions import InputError, NonConvergenceError
 __all__ = ["HermiteExpansion", "hermite_coefficients", "hermite_expansion", "hermite_polynomials"]
 
 _CUTOFF = 40.0
+# Below the smallest normal number errors relative to anything mean little.
+_SMALLEST = float(np.finfo(np.float64).tiny)
+_SUBNORMAL = float(np.finfo(np.float64).smallest_subnormal)
 _PANEL_NODES = 32
 _MAX_DEGREE = 2_000
 # f times the root of the density must have fallen to exp(-33) = 5e-15 of its peak at the cutoff.
@@ -136,7 +139,7 @@ def hermite_coefficients(
         Use this many nodes or a few more and don't refine; by default the number doubles until the error estimate is
         below ``tol``.
     tol : float, default=1e-12
-        Largest accepted error estimate, relative to the root mean square of f.
+        Largest accepted error estimate, relative to the root mean square of f; below 2.2e-308 any is accepted.
 
     Returns
     -------
@@ -191,7 +194,7 @@ def hermite_expansion(
     n_nodes : int, optional
         Use this many nodes or a few more and don't refine.
     tol : float, default=1e-12
-        Largest accepted error estimate, relative to the root mean square of f.
+        Largest accepted error estimate, relative to the root mean square of f; below 2.2e-308 any is accepted.
 
     Returns
     -------
@@ -232,8 +235,9 @@ def hermite_expansion(
     for _ in range(doublings):
         panels *= 2
         fine, scale, count = _integrate(f, degree, edges, panels)
-        error = np.abs(fine - coarse) + 8.0 * np.finfo(np.float64).eps * scale
-        if float(np.max(error)) <= tol * scale:
+        # The last term: products below the smallest normal number are rounded to multiples of 5e-324.
+        error = np.abs(fine - coarse) + 8.0 * np.finfo(np.float64).eps * scale + 4.0 * count * _SUBNORMAL
+        if float(np.max(error)) <= max(tol * scale, _SMALLEST):
             return HermiteExpansion(fine, error, scale, count)
         coarse = fine
     raise NonConvergenceError(

@@ -76,6 +76,11 @@ def test_expansion_of_an_expansion_is_itself(coefficients):
     assert np.allclose(expansion(points), f(points), rtol=0, atol=1e-10 * max(1.0, np.linalg.norm(chosen)))
 
 
+def test_functions_below_the_smallest_normal_number_are_expanded():
+    expansion = hermite_expansion(lambda z: np.full(z.shape, 2.2250738585e-313), 3, tol=1e-11)
+    assert abs(expansion.coefficients[0] - 2.2250738585e-313) <= expansion.error[0] < 1e-317
+
+
 def test_error_estimates_cover_the_errors():
     for slope in (1.0, 5.0, 20.0):
         coarse = hermite_expansion(lambda z, s=slope: np.tanh(s * z), 9, n_nodes=1200, tol=1.0)
