@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -137,12 +138,12 @@ def outlier_covariance(
     return given, ((flat * p[:, None]).T @ flat).reshape(q, q, q, q)
 
 
-class FiniteSpectrum:
+class FiniteSpectrum(ABC):
     """Adds the extreme eigenvalues in d dimensions to a law that knows edges and outliers in the limit."""
 
+    @abstractmethod
     def _edge_statistics(self, side: str, delta: float) -> EdgeStatistics | None:
         """Return what the extreme eigenvalue of the bulk depends on, None where the edge isn't soft."""
-        raise NotImplementedError
 
     def extreme_eigenvalue(
         self, delta: float, d: int, side: str = "left", *, random_weights: bool = False
@@ -207,13 +208,13 @@ class FiniteSpectrum:
         variance = found.variance / n if random_weights else 0.0
         return sign * (found.z + _MEAN * scale + pull), math.hypot(_DEVIATION * scale, math.sqrt(variance))
 
+    @abstractmethod
     def outliers(self, delta: float, side: str = "both") -> tuple[Outlier, ...]:
         """Return the outliers of the limit."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _outlier_covariance(self, side: str, delta: float, ranks: list[int]) -> tuple[FloatArray, FloatArray]:
         """Return `outlier_covariance` of some outliers on one side, at the middle one of them."""
-        raise NotImplementedError
 
     def finite_outliers(
         self, delta: float, d: int, side: str = "left", *, random_weights: bool = False
