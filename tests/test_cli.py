@@ -18,6 +18,7 @@ def _shell(*arguments):
     return subprocess.run(command, capture_output=True, text=True, encoding="utf-8", timeout=60, check=False)
 
 
+@pytest.mark.medium
 def test_process_prints_json_and_exits_with_zero():
     done = _shell("sosp", "--demo", "--quiet")
     assert done.returncode == 0
@@ -139,6 +140,7 @@ def test_an_internal_error_can_show_its_traceback(capsys, monkeypatch):
         main(["sosp", "--demo"])
 
 
+@pytest.mark.medium
 def test_reader_that_goes_away_causes_no_complaint():
     command = [sys.executable, "-m", "derand", "sosp", "--demo", "--quiet"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:

@@ -31,12 +31,29 @@ PAGES = [
 TEXT = {path: path.read_text(encoding="utf-8") for path in PAGES}
 #: Functions that need a library which the tests don't require; their examples can't run everywhere.
 NEEDS_MORE = {"from_bqm", "to_bqm", "from_jax", "from_torch", "goemans_williamson"}
+#: Pages whose snippets take more than a second.
+LONG = {
+    "command_line.rst",
+    "embeddings.rst",
+    "howto/choose_a_dimension.rst",
+    "howto/find_directions.rst",
+    "howto/predict_a_threshold.rst",
+    "spectral.rst",
+    "structure.rst",
+    "teacher_student.rst",
+    "tutorial.rst",
+}
 #: The papers that derand implements.
 PAPERS = ("2510.19382", "2604.03068", "2602.01434", "2605.17767")
 
 
 def _name(page):
     return page.relative_to(DOCS).as_posix()
+
+
+def _marked(pages):
+    """Return the pages as parameters; those whose snippets take more than a second carry a mark."""
+    return [pytest.param(page, marks=[pytest.mark.medium] if _name(page) in LONG else []) for page in pages]
 
 
 def _blocks(text, language):
@@ -57,7 +74,7 @@ def _write_files(text, folder):
             (folder / caption).write_text(code.rstrip() + "\n", encoding="utf-8")
 
 
-@pytest.mark.parametrize("page", [page for page in PAGES if ">>>" in TEXT[page]], ids=_name)
+@pytest.mark.parametrize("page", _marked(page for page in PAGES if ">>>" in TEXT[page]), ids=_name)
 def test_python_snippets(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     _write_files(TEXT[page], tmp_path)
@@ -67,7 +84,7 @@ def test_python_snippets(page, tmp_path, monkeypatch):
     assert runner.run(test).failed == 0
 
 
-@pytest.mark.parametrize("page", [page for page in PAGES if _blocks(TEXT[page], "bash")], ids=_name)
+@pytest.mark.parametrize("page", _marked(page for page in PAGES if _blocks(TEXT[page], "bash")), ids=_name)
 def test_shell_snippets(page, tmp_path, monkeypatch, capsys):
     """Lines that call derand end with exit code 0 and write JSON; a page's captioned blocks are the files they read."""
     monkeypatch.chdir(tmp_path)

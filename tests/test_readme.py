@@ -16,12 +16,10 @@ from derand.cli import main
 ROOT = Path(__file__).resolve().parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 EXAMPLES = sorted((ROOT / "examples").glob("plot_*.py"))
-# More than five seconds each; the build of the documentation runs all of them.
-LONG = {
-    f"plot_{name}.py"
-    for name in ("jl_embedding", "jl_sampler_path", "spectral_threshold", "teacher_student_solutions", "two_step_ridge")
-}
-MARKED = [pytest.param(path, marks=[pytest.mark.slow] if path.name in LONG else []) for path in EXAMPLES]
+# The build of the documentation runs all of them, so the default tests need only one.
+MARKED = [
+    pytest.param(path, marks=[] if path.name == "plot_saddle_escape.py" else [pytest.mark.slow]) for path in EXAMPLES
+]
 
 
 def _blocks(language, text=README):
@@ -69,6 +67,7 @@ def test_first_command_does_its_main_job(capsys):
     assert "derand verify" in err
 
 
+@pytest.mark.medium
 def test_python_blocks_of_the_readme():
     _run_doctest("\n".join(_blocks("python")), "README.md")
 

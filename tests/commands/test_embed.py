@@ -76,6 +76,7 @@ def test_sparse_points_are_embedded(tmp_path, capsys):
     assert 0 < document["distortion"] < 1
 
 
+@pytest.mark.medium
 def test_path_is_reported(tmp_path, capsys):
     np.save(tmp_path / "x.npy", gaussian(6, 4))
     _, document, _ = _run([tmp_path / "x.npy", "-k", "2", "--method", "derand", "--no-bound"], capsys)

@@ -59,6 +59,7 @@ def test_numbers_whose_squares_overflow_or_vanish_are_refused(factor, column, tm
     assert f"data.csv: the numbers in column {named} are too large or too small" in capsys.readouterr().err
 
 
+@pytest.mark.medium
 def test_time_limit_writes_the_best_so_far(files, capsys):
     for path, target in ((files[0], "y"), (files[1], "kind")):
         assert main(["structure", str(path), "--target", target, "--quiet", "--time-limit", "0"]) == 3

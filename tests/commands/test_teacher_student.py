@@ -35,6 +35,7 @@ def test_what_doesnt_exist_has_a_reason(tmp_path):
     assert "rank" in document["unavailable"]["solution_manifold_dimension"]
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("picture", ["loss", "escape", "distance", "hessian"])
 def test_pictures(picture, tmp_path, capsys):
     pytest.importorskip("matplotlib").use("Agg")
@@ -57,6 +58,7 @@ def test_pictures_that_dont_exist(tmp_path):
     assert main(["teacher-student", *hopeless]) == 1
 
 
+@pytest.mark.medium
 def test_the_seed_decides(capsys):
     documents = []
     for seed in ("0", "0", "1"):
@@ -88,6 +90,7 @@ def test_the_time_limit_leaves_out_what_was_not_begun(tmp_path):
     assert _run("--p", "4", "--p-star", "2", "--time-limit", "600", "-o", str(path)) == 0
 
 
+@pytest.mark.medium
 def test_wide_networks_are_answered_or_refused_by_name(tmp_path):
     path = tmp_path / "out.json"
     assert _run("--p", "512", "--p-star", "2", "-o", str(path)) == 0

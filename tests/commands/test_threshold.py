@@ -27,6 +27,7 @@ def test_spectral_threshold_alone(capsys):
     assert captured.err.startswith("derand threshold: ")
 
 
+@pytest.mark.medium
 def test_networks(capsys, tmp_path):
     pytest.importorskip("matplotlib").use("Agg")
     picture = tmp_path / "nn.png"
@@ -122,6 +123,7 @@ def broken(z):
 """
 
 
+@pytest.mark.medium
 def test_links_of_the_users_own(tmp_path, capsys):
     path = tmp_path / "links.py"
     path.write_text(LINKS, encoding="utf-8")

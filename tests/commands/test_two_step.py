@@ -16,6 +16,7 @@ def _run(*options):
     return run(parser.parse_args([str(option) for option in options]))
 
 
+@pytest.mark.medium
 def test_one_network(capsys, tmp_path):
     pytest.importorskip("matplotlib").use("Agg")
     picture = tmp_path / "values.png"

@@ -31,7 +31,7 @@ def _odd(raw):
     return room[start : start + raw.nbytes]
 
 
-@pytest.mark.parametrize("backend", ["loky", "threading"])
+@pytest.mark.parametrize("backend", ["loky", pytest.param("threading", marks=pytest.mark.medium)])
 @pytest.mark.parametrize("kind", SWEEPS)
 def test_two_jobs_give_the_bits_of_one(kind, backend):
     alone = SWEEPS[kind](1)

@@ -62,6 +62,7 @@ def _python(folder, code):
     return subprocess.run([sys.executable, "-W", "error", "-c", code], env=environment, capture_output=True, text=True)
 
 
+@pytest.mark.medium
 def test_their_tests_pass_on_our_back_end(tmp_path):
     report = _run(tmp_path)
     outcomes = report["outcomes"]
@@ -75,6 +76,7 @@ def test_their_tests_pass_on_our_back_end(tmp_path):
     assert calls["convert_from_nx"] >= calls["one_exchange"] + calls["randomized_partitioning"]
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("first", ["networkx", "derand.graphs", "derand.graphs.backend", "derand.graphs.local"])
 def test_either_import_comes_first(tmp_path, first):
     if not _is_registered():

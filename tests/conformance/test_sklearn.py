@@ -15,6 +15,7 @@ _ROOT = Path(__file__).parents[2]
 _WRONG_INPUT = ["check_clustering", "check_clustering"]
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize(
     ("name", "n_checks", "failing"),
     [

@@ -11,6 +11,7 @@ import pytest
 _ROOT = Path(__file__).parents[2]
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize(
     "name", ["auto", *(pytest.param(name, marks=pytest.mark.slow) for name in ("minimax", "validation"))]
 )

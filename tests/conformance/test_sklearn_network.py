@@ -14,6 +14,7 @@ _ROOT = Path(__file__).parents[2]
 _PANDAS = set() if importlib.util.find_spec("pandas") else {"check_sample_weights_pandas_series"}
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("name", ["one", *(pytest.param(name, marks=pytest.mark.slow) for name in ("share", "deep"))])
 def test_all_checks_pass(name):
     run = subprocess.run(

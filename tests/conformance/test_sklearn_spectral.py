@@ -11,6 +11,7 @@ import pytest
 _ROOT = Path(__file__).parents[2]
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("name", ["estimated", pytest.param("link", marks=pytest.mark.slow)])
 def test_all_checks_pass(name):
     run = subprocess.run(

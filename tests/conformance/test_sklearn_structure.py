@@ -20,6 +20,7 @@ if importlib.util.find_spec("pandas"):
     _PANDAS = set()
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize(
     ("name", "n_checks"),
     [

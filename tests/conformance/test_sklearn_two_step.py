@@ -11,6 +11,7 @@ import pytest
 _ROOT = Path(__file__).parents[2]
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("name", ["neurons", pytest.param("directions", marks=pytest.mark.slow)])
 def test_all_checks_pass(name):
     run = subprocess.run(

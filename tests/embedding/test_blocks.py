@@ -140,6 +140,7 @@ print(peak, tracemalloc.get_traced_memory()[1], report.n_pairs)
 """
 
 
+@pytest.mark.medium
 def test_memory(tmp_path):
     """A fresh process holds far less than one copy in double precision: tiles of 16 MB, some at a time."""
     n, d = 400, 42_000

@@ -32,6 +32,7 @@ def test_from_the_random_map_to_a_fixed_one(path):
     assert np.abs(M).max() > 0.1
 
 
+@pytest.mark.medium
 def test_end_bound_holds_for_the_fixed_map(path):
     """Staying at the saddle M = 0 would give a distortion of 1."""
     X, M, certificate = path
@@ -120,6 +121,7 @@ def test_union_bound_goes_along(union):
     assert certificate.end_bound < 0.5 * certificate.start_bound
 
 
+@pytest.mark.medium
 def test_union_bound_of_the_start_is_the_chi_square_one(union):
     _, _, certificate = union
     pairs = 10 * 9 / 2

@@ -152,6 +152,7 @@ def test_ctrl_c_within_a_path_ends_the_whole_run(monkeypatch, k):
     assert abs(result.report.distortion - brute_distortion(X, result.components)) < 1e-12
 
 
+@pytest.mark.medium
 def test_neither_layout_nor_threads_change_a_bit():
     """300 points in 90 dimensions: enough for two threads of BLAS to share a product."""
     X, M = gaussian(300, 90), gaussian(3, 90, 1)

@@ -35,6 +35,7 @@ def test_distortion_is_the_true_one(fitted):
     assert result.n_iter == result.history[-1].n_iter
 
 
+@pytest.mark.medium
 def test_as_good_as_the_plain_run(fitted):
     """Local minima of other seeds and sizes of the active set lie within 2 % of each other here."""
     X, result = fitted

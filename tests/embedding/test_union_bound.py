@@ -26,6 +26,7 @@ def test_at_zero_it_is_the_chi_square_bound():
     assert value == pytest.approx(21 * chi2.sf(9.0, 3), rel=1e-12)
 
 
+@pytest.mark.medium
 def test_mean_number_of_failures_by_simulation():
     """F is the expected number of pairs that fail; 20,000 draws, three standard errors."""
     X, union = _bound()

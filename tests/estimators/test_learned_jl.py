@@ -101,6 +101,7 @@ def test_auto_takes_the_measured_distortion():
     assert learned.n_components_ < 12
 
 
+@pytest.mark.medium
 def test_same_bits_for_threads_and_jobs():
     X = gaussian(900, 8)
     fits = []
@@ -146,6 +147,7 @@ def test_jobs_of_the_context(monkeypatch):
     assert shared.mean_distortion_ == alone.mean_distortion_
 
 
+@pytest.mark.medium
 def test_path_from_the_random_map():
     X = gaussian(6, 5)
     learned = LearnedJL(2, method="derand").fit(X)
@@ -165,6 +167,7 @@ def test_held_out_samples():
         LearnedJL(1, validation_fraction=0.9).fit(X[:4])
 
 
+@pytest.mark.medium
 def test_held_out_digits_beat_pca_at_the_upper_quantile():
     """New points, which no fit has seen: the bulk is kept better than by principal axes at their best scale."""
     digits = load_digits().data
@@ -176,6 +179,7 @@ def test_held_out_digits_beat_pca_at_the_upper_quantile():
     assert learned.distortion(new, quantile=0.999) <= 0.85 * np.quantile(np.abs(ratios - 1), 0.999)
 
 
+@pytest.mark.medium
 def test_conveniences(fitted):
     X, learned = fitted
     assert learned.get_feature_names_out().tolist() == ["learnedjl0", "learnedjl1", "learnedjl2"]

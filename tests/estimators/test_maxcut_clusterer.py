@@ -92,6 +92,7 @@ def test_labels_repeat_and_parameters_reach_the_solver():
     assert MaxCutClusterer(time_limit=1e-9).fit(X).result_.status == "time_limit"
 
 
+@pytest.mark.medium
 def test_several_starts_give_one_result_on_any_number_of_jobs():
     X = np.random.default_rng(2).standard_normal((14, 3))
     single = MaxCutClusterer(bound=False, random_state=3).fit(X)

@@ -157,6 +157,7 @@ def test_files_and_chunks_give_the_directions_of_memory(tmp_path, monkeypatch):
         plain.transform(Chunked(mixed[:, :6]))
 
 
+@pytest.mark.medium
 @pytest.mark.filterwarnings("ignore::derand.exceptions.NonConvergenceWarning")
 def test_a_large_file_is_never_in_memory(tmp_path, monkeypatch):
     """The samples are 80 MB in double precision; a chunk of the passes takes 32 MB."""

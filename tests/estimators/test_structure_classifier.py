@@ -14,6 +14,7 @@ def ring():
     return X, np.where(np.square(X[:, :2]).sum(axis=1) > 1.4, "out", "in")
 
 
+@pytest.mark.medium
 def test_ring(ring):
     X, y = ring
     model = StructureClassifier(2).fit(X, y)

@@ -36,7 +36,7 @@ FUNCTIONS = {
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
-@pytest.mark.parametrize("degree", [0, 1, 2, 3, 8, 13, 30])
+@pytest.mark.parametrize("degree", [0, 1, 2, 3, 8, *(pytest.param(n, marks=pytest.mark.medium) for n in (13, 30))])
 def test_activations_against_mpmath(name, degree):
     f, exact, kinks = FUNCTIONS[name]
     assert abs(hermite_coefficients(f, degree, kinks=kinks)[degree] - exact_coefficient(exact, degree)) <= 1e-13

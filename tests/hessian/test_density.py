@@ -61,6 +61,7 @@ def _coverage(n_trials, seed):
     return hits / n_trials
 
 
+@pytest.mark.medium
 def test_standard_errors_cover():
     """95 % of 200 trials, three standard errors of a share: 0.046."""
     assert abs(_coverage(200, 0) - 0.95) < 0.05

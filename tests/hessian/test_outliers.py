@@ -65,6 +65,7 @@ def _random_failures(n_trials, seed):
     return failures
 
 
+@pytest.mark.medium
 def test_random_spectra():
     assert _random_failures(30, 0) == 0
 

@@ -25,6 +25,7 @@ def test_round_trip(edges: EdgeList) -> None:
     assert bits(again) == bits(lower)
 
 
+@pytest.mark.medium
 @given(edge_lists(directed=True))
 def test_round_trip_of_a_general_matrix(edges: EdgeList) -> None:
     assert bits(parse_matrix_market(render_matrix_market(edges))) == bits(edges)

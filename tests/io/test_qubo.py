@@ -9,6 +9,7 @@ from derand.io.qubo import parse_qubo, render_qubo
 from tests.io.strategies import bits, edge_lists
 
 
+@pytest.mark.medium
 @given(edge_lists())
 def test_round_trip(edges: EdgeList) -> None:
     again = parse_qubo(render_qubo(edges), name="q")

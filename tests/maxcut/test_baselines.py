@@ -55,6 +55,7 @@ def test_hyperplanes_repeat_with_their_seed():
         random_hyperplanes(problem, vectors[:4], 5)
 
 
+@pytest.mark.medium
 def test_ctrl_c_while_scs_runs_is_an_interruption():
     """SCS has a handler of its own: a signal sent once it iterates must end as one of Python's."""
     problem = random_graph(np.random.default_rng(0), 30, 200, "int")

@@ -54,6 +54,7 @@ def test_a_certificate_belongs_to_its_graph():
             certificate.verify(other)
 
 
+@pytest.mark.medium
 def test_without_memory_for_the_factorisation_odd_cycles_prove_a_weaker_bound():
     problem = random_graph(np.random.default_rng(4), 1500, 9000, "unit")
     bound = prove_upper_bound(problem, max_memory=10**5, max_products=5)

@@ -212,6 +212,7 @@ print(hashlib.sha256(data.encode()).hexdigest())
 """
 
 
+@pytest.mark.medium
 def test_the_same_bits_for_any_hash_seed_and_number_of_threads():
     digests = set()
     for seed, threads in (("1", "1"), ("2", "2")):

@@ -39,6 +39,7 @@ def test_nothing_follows_a_cut_at_the_target(n_jobs):
     assert [problem.cut_value(cut) for cut in found] == [60]
 
 
+@pytest.mark.medium
 def test_directions_without_search_need_no_random_numbers():
     # Fixed-effort rounding in several directions: never below one direction, whatever the seed.
     problem = random_graph(np.random.default_rng(2), 40, 120, "int")

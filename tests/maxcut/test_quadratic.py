@@ -42,6 +42,7 @@ def _forms(kind):
     return st.dictionaries(pair, _WEIGHTS[kind], max_size=12)
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("kind", _WEIGHTS)
 def test_qubo_energies_are_exact(kind):
     @given(_forms(kind), _WEIGHTS[kind])
@@ -83,6 +84,7 @@ def test_ising_energies_are_exact(kind):
     check()
 
 
+@pytest.mark.medium
 @given(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5), st.integers(-9, 9)), max_size=12))
 def test_minus_the_cut_as_a_form(edges):
     heads, tails, weights = (list(column) for column in zip(*edges, strict=True)) if edges else ([], [], [])

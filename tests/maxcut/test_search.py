@@ -29,6 +29,7 @@ def test_known_optimum_ends_the_search():
     assert len(stages) <= 2
 
 
+@pytest.mark.medium
 def test_torus_ground_state():
     # independent searches agree on the ground state
     problem = torus(12, 12, np.random.default_rng(0))

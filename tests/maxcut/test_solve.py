@@ -157,6 +157,7 @@ print(hashlib.sha256(data + s.derandomizations[0].sosp.x.tobytes()).hexdigest())
 """
 
 
+@pytest.mark.medium
 def test_same_bits_for_hash_seeds_and_blas_threads():
     digests = set()
     for hash_seed, threads in (("0", "1"), ("2", "2")):

@@ -26,6 +26,7 @@ def mp_derivative(phi, m, s, j):
     return mpmath.quad(lambda t: phi(m + root * t) * hermite(t) * mpmath.npdf(t), ends) / root**j
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("name", sorted(MP))
 @pytest.mark.parametrize(("m", "s"), [(0.3, 0.5), (-1.2, 1.7)])
 def test_gaussian_derivatives_against_mpmath(name, m, s):

@@ -84,6 +84,7 @@ def _interrupted(at, products, path):
     return Regression().solve(products, resume=Checkpoint.load(path))
 
 
+@pytest.mark.medium
 def test_fresh_processes_and_thread_counts():
     here = Regression().solve(products=True)
     assert here.success, here.message

@@ -131,6 +131,7 @@ def test_missing_matplotlib_is_named(monkeypatch):
         display.plot()
 
 
+@pytest.mark.medium
 def test_import_is_light():
     import subprocess
 

@@ -57,6 +57,7 @@ def test_fitted_estimator_brings_its_bound():
     assert lines == [1 - learned.lower_bound_, 1 + learned.lower_bound_]
 
 
+@pytest.mark.medium
 def test_curves_against_dimension():
     X = gaussian(25, 6) * np.geomspace(2.0, 0.5, 6)
     display = DistortionDisplay.from_dimensions(sp.csr_array(X), [2, 4, 6], n_random=2)

@@ -32,6 +32,7 @@ def _lines(ax):
     return {line.get_label().split(" (")[0]: line for line in ax.lines}
 
 
+@pytest.mark.medium
 def test_gradient_norms_against_calls(result):
     display = SOSPDisplay.from_result(result).plot()
     lines = _lines(display.ax_)

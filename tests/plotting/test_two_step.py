@@ -57,6 +57,7 @@ def test_histograms_hold_all_singular_values(result):
     display.figure_.canvas.draw()
 
 
+@pytest.mark.medium
 def test_given_prediction_and_axes(result):
     from matplotlib import pyplot
 

@@ -49,6 +49,7 @@ def test_the_optimum_is_found_and_bounded(edges):
     assert (value, math.floor(bound)) == (solution.value, solution.upper_bound)
 
 
+@pytest.mark.medium
 @settings(max_examples=5)
 @given(st.integers(0, 2**32 - 1), st.sampled_from(["unit", "int", "float", "huge"]), st.integers(13, 17))
 def test_the_optimum_beyond_enumeration(seed, weights, n):

@@ -37,6 +37,7 @@ def test_floor_costs_little():
         link.optimal_preprocessing(floor=2.0)
 
 
+@pytest.mark.medium
 def test_threshold_of_the_optimum_is_delta_alg():
     for text, noise in (("cos(z)", 0.0), ("z**2", 0.5), ("z**4 - 6*z**2", 0.0)):
         link = MultiIndexLink(text, noise=noise)

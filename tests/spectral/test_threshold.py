@@ -68,6 +68,7 @@ def test_zero_output_of_infinite_width(activation, value):
     assert abs(law.threshold("left").value - found.value) < 1e-5
 
 
+@pytest.mark.medium
 def test_loss_scale_is_irrelevant_for_wide_networks_up_to_units():
     """G -> lambda G changes nothing: Huber's slope c against a loss of slope one with the same kink."""
     a = nn_threshold("quad", as_loss("huber", 1.0), "z**2", "zero_output", math.inf)
@@ -95,6 +96,7 @@ def test_dynamics_at_time_zero_is_the_quadrature():
     assert abs(np.mean(values) - exact) < 4 * np.std(values, ddof=1) / 2 + 1e-3
 
 
+@pytest.mark.medium
 def test_error_bar_of_the_dynamics_where_the_value_is_known():
     """At the start the sampled law has the threshold of the exact one: six adaptive runs against it."""
     from derand.spectral.threshold import _dynamic, _Problem, _Sampling

@@ -70,6 +70,7 @@ def test_resumed_and_fresh_results_are_equal(tmp_path):
     _same(sweep(_draw, settings[1:2], store=store), sweep(_draw, settings[1:2]))
 
 
+@pytest.mark.medium
 def test_a_killed_worker_costs_nothing_but_time(tmp_path):
     marker = tmp_path / "died"
 
@@ -85,6 +86,7 @@ def test_a_killed_worker_costs_nothing_but_time(tmp_path):
     assert sorted(setting for setting, _ in read_sweep(tmp_path / "s")) == list(range(6))
 
 
+@pytest.mark.medium
 def test_workers_that_keep_dying_end_the_sweep_with_what_there_is(tmp_path):
     def deadly(x):
         if x == 1:

@@ -50,6 +50,7 @@ def test_largest_rate_vanishes_at_the_escape_limit():
     assert sides[0].escape_rates[0] > 0.0 > sides[1].escape_rates[0]
 
 
+@pytest.mark.medium
 def test_erf_plateau_lasts_to_a_fold_at_large_norms():
     limit = TeacherStudent(4, 2, "erf").critical_lr().plateau
     below = TeacherStudent(4, 2, "erf", lr=0.999 * limit).plateau()
@@ -58,6 +59,7 @@ def test_erf_plateau_lasts_to_a_fold_at_large_norms():
         TeacherStudent(4, 2, "erf", lr=1.02 * limit).plateau()
 
 
+@pytest.mark.medium
 def test_a_million_times_the_norm_counts_as_divergence():
     model = TeacherStudent(2, 2, "erf", noise=1.0)
     limit = model.critical_lr().plateau
@@ -66,6 +68,7 @@ def test_a_million_times_the_norm_counts_as_divergence():
         TeacherStudent(2, 2, "erf", noise=1.0, lr=1.05 * limit).plateau()
 
 
+@pytest.mark.medium
 def test_scaling_and_the_start_are_taken_into_account():
     mean_field = TeacherStudent(2, 2, "erf").critical_lr()
     standard = TeacherStudent(2, 2, "erf", lr_scaling="standard").critical_lr(q0=0.5)

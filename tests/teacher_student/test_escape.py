@@ -36,6 +36,7 @@ def test_time_grows_by_log_n_over_twice_the_rate():
     assert math.isnan(short.standard_error)
 
 
+@pytest.mark.medium
 def test_width_changes_the_prefactor_only():
     """The paper's claim: 8 times the width gains 8 to 15 per cent of the time, at an unchanged rate."""
     narrow, wide = (TeacherStudent(p, 2).escape_time(1e8, n_starts=16, second_order=False, rng=0) for p in (2, 16))
@@ -43,6 +44,7 @@ def test_width_changes_the_prefactor_only():
     assert 0.05 < 1 - wide.time / narrow.time < 0.15
 
 
+@pytest.mark.medium
 def test_random_starts_for_one_teacher_follow_from_the_typical_one():
     """p* = 1: only tr(rho0 rho0') matters, so the mean shifts by -E log(chi^2_p / p) / (2 Lambda)."""
     from scipy.special import digamma
@@ -107,6 +109,7 @@ def test_equal_second_layers_are_a_rescaled_plain_model():
         assert math.isclose(one.rate, two.rate, rel_tol=1e-8)
 
 
+@pytest.mark.medium
 def test_error_functions_leave_the_symmetric_plateau():
     """At the time found the loss of the same start is half of the plateau's; far out, times grow at the rate's pace."""
     model = TeacherStudent(2, 2, "erf", lr=0.5)

@@ -74,6 +74,7 @@ def test_law_of_nearly_equal_teachers_is_that_of_equal_ones():
     assert np.allclose(first.noise_ratios, second.noise_ratios, rtol=1e-6)
 
 
+@pytest.mark.medium
 def test_law_of_unequal_teachers_at_small_rates_is_the_turn_of_the_equations():
     """Without noise (lr -> 0) each start ends where the integration of that start alone says."""
     model = TeacherStudent(3, 2, lr=1e-4, T=np.diag([1.3, 0.7]))
@@ -118,6 +119,7 @@ def test_more_samples_than_memory_holds_are_refused():
         TeacherStudent(512, 2).overlap_law(n_samples=10_000_000)
 
 
+@pytest.mark.medium
 def test_wide_students_take_fewer_samples():
     """The overlap averages itself over many directions: few samples are as accurate."""
     law = TeacherStudent(64, 32).overlap_law(rng=0)

@@ -43,6 +43,7 @@ def test_rhs_refuses_what_isnt_realisable():
         TeacherStudent(2, 1).solve(np.zeros((0, 2, 1)), np.zeros((0, 2, 2)), [1.0])
 
 
+@pytest.mark.medium
 def test_any_activation_may_be_given():
     tanh = SmoothActivation(np.tanh, lambda z: 1 / np.cosh(z) ** 2)
     run = TeacherStudent(1, 1, tanh, lr=0.5).solve([[0.1]], [[1.0]], [0.0, 40.0], rtol=1e-6)

@@ -57,6 +57,7 @@ def test_moments_agree_with_quadrature(p, p_star, seed):
     assert np.allclose(Relu().squared_error(sigma, c), found.squared_error, rtol=1e-15)
 
 
+@pytest.mark.medium
 def test_four_different_fields_by_quadrature():
     """All six ways to take two of four fields by their sign and two by their value, from one orthant."""
     rho, Q, T = random_start(3, 1, seed=5)

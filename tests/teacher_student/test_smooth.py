@@ -36,6 +36,7 @@ def test_closed_forms_with_the_default_number_of_nodes(p, p_star, smooth, closed
         assert np.allclose(computed, value, rtol=0, atol=1e-11)
 
 
+@pytest.mark.medium
 def test_hyperbolic_tangent_by_a_product_rule():
     """Three fields by a Gauss-Hermite rule with 120 nodes in each direction; variances 0.3."""
     rho, Q, T = random_start(2, 1, scale=np.sqrt(0.3))

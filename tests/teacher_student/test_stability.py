@@ -55,6 +55,7 @@ def test_critical_rate_is_where_the_linearised_equations_change_sign(keywords, t
     assert abs(brentq(abscissa, 0.9 * limit, 1.1 * limit, xtol=1e-11) - limit) < tolerance * limit
 
 
+@pytest.mark.medium
 def test_critical_rate_of_relu_by_differences():
     """The velocities next to the solution have half-integer powers of C, of which the differences remove C^(3/2)."""
     limit = TeacherStudent(2, 2, "relu", T=T2).critical_lr().stable

@@ -41,6 +41,7 @@ def test_what_has_no_plateau():
         TeacherStudent(2, 2, "erf").plateau(q0=-1.0)
 
 
+@pytest.mark.medium
 def test_plateau_of_a_smooth_function_is_that_of_its_closed_form():
     smooth = SmoothActivation(lambda z: erf(z / np.sqrt(2)), lambda z: np.sqrt(2 / np.pi) * np.exp(-(z**2) / 2))
     found, exact = (TeacherStudent(2, 1, g, lr=0.3, T=[[0.5]], noise=0.1).plateau() for g in (smooth, "erf"))
@@ -91,6 +92,7 @@ def test_no_teacher_is_refused_by_name():
         )
 
 
+@pytest.mark.medium
 def test_an_integrator_that_fails_is_an_error_without_warnings():
     T = np.diag([5e-46, 4e-23])
     with pytest.raises(DerandError):

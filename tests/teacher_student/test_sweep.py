@@ -20,6 +20,7 @@ def final_loss(model, generator):
 SETTINGS = grid(p=(2, 3), lr=(0.05, 0.1))
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("backend", ["sequential", "threading", "loky"])
 def test_bitwise_the_same_for_any_number_of_jobs_and_back_end(backend):
     alone = sweep(final_loss, SETTINGS, rng=0, p_star=1)

@@ -31,6 +31,7 @@ def test_tolerance_is_met(activation):
     assert np.max(np.abs(model.solve(rho, Q, ALPHAS, rtol=1e-6).loss - fine.loss)) < 1e-4
 
 
+@pytest.mark.medium
 def test_a_batch_is_its_members_whatever_else_diverges():
     starts = [orthogonal_start(4, 2, 1e-3, seed=s) for s in range(3)]
     rho, Q = (np.stack(parts) for parts in zip(*starts, strict=True))

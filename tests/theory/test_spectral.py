@@ -112,6 +112,7 @@ def test_blocks_decouple_for_many_neurons():
     assert changes[1] < 0.2
 
 
+@pytest.mark.medium
 def test_headline_numbers_belong_to_a_setting():
     """Huber at 0.605 (fitted), zero output, infinite width, t = 0: both numbers at once; other losses give others."""
     numbers = {

@@ -57,6 +57,7 @@ def test_identity_behind_the_lemma(loss, depth, activation):
         np.testing.assert_allclose(split_weights(gradient, DIRECTION)[1], predicted, atol=1e-10)
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("depth", DEPTHS)
 @pytest.mark.parametrize("is_exact", [True, False])
 def test_certificate_is_valid_at_random_points(depth, is_exact):

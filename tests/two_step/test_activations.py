@@ -24,6 +24,7 @@ def test_closed_forms():
     np.testing.assert_allclose(relu, [1 / math.sqrt(2 * math.pi), 0.5, 0.5 / math.sqrt(2 * math.pi), 0.0], atol=1e-14)
 
 
+@pytest.mark.medium
 def test_against_twenty_digits():
     assert worst_hermite_error(3, 20, ["tanh"]) <= 1e-13
 

@@ -49,6 +49,7 @@ def test_edges():
     assert mp_edges(0.25)[0] - 0.02 < values[-1] < values[0] < mp_edges(0.25)[1] + 0.02
 
 
+@pytest.mark.medium
 def test_tracy_widom_against_tables():
     """Mean and variance of F_1 to the digits in print, and Bornemann's quantiles of common tables."""
     mean = -quad(tracy_widom_cdf, -12, 0)[0] + quad(lambda x: 1 - tracy_widom_cdf(x), 0, 14)[0]

@@ -9,6 +9,7 @@ from derand.two_step.moments import joint_moments, link_values
 _LINKS = [np.tanh, lambda z: z**2 - 1, lambda z: 0.5 * z]
 
 
+@pytest.mark.medium
 def test_against_monte_carlo():
     """All moments up to degree four, with and without z, to 5.5 standard errors (90 comparisons)."""
     rng = np.random.default_rng(0)

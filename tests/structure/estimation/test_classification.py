@@ -15,6 +15,7 @@ def _radial(n=300):
     return X, (np.square(X[:, :2]).sum(axis=1) > 1.4).astype(int)
 
 
+@pytest.mark.medium
 def test_ring_needs_two_directions():
     X, labels = _radial()
     found = estimate_class_structure(X, labels, max_components=3, max_iter=50)
@@ -84,6 +85,7 @@ def test_a_kernel_has_to_beat_the_linear_models_by_one_standard_error():
     assert _chosen(steps[1:], [np.zeros(4)]) is steps[1]
 
 
+@pytest.mark.medium
 def test_kernels_on_the_directions_of_the_regression_bend_its_boundaries():
     rng = np.random.default_rng(6)
     X = rng.standard_normal((600, 6))
