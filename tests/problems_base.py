@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from derand._utils.threads import blas_threads
 from derand._utils.validation import FloatArray
 
 #: Entries are real in use and complex under the complex-step checks of test_problems.py.
@@ -89,6 +90,7 @@ def make(
     )
 
 
+@blas_threads(1)  # the same bits whatever else the machine does
 def polish(objective: Objective, x: FloatArray, *, index: int | None = None, n_steps: int = 200) -> FloatArray:
     """Return the stationary point that Newton's method with pseudo-inverse steps reaches from x.
 
