@@ -165,8 +165,7 @@ def run(args: argparse.Namespace) -> int:
     progress = Progress("two-step", quiet=args.quiet)
     activation = _activation(args.activation)
     n_inputs, n_samples = _check_numbers(args)
-    limit = math.inf if args.time_limit is None else check_scalar(args.time_limit, "--time-limit", low=0, low_open=True)
-    end = time.monotonic() + limit
+    end = time.monotonic() + (math.inf if args.time_limit is None else args.time_limit)
     links = _links(args.link)
     problem = random_problem(args.neurons, n_inputs, n_samples, links, noise=args.noise, rng=args.seed)
     call = _Call(args, links, problem, activation, progress, end)
